@@ -21,6 +21,9 @@
 /* Kinds of rules: crates/unwind/src/rule.rs. */
 enum { KIND_SP = 0, KIND_FP = 1, KIND_ROOT = 3, KIND_MISSING_HERE = 5 };
 
+/* Location of the return address in words from the CFA, as Rule::return_address in crates/unwind/src/rule.rs. */
+#define RETURN_ADDRESS(rule, fp) ((s8)((rule) >> 8) == -128 ? (fp) + 1 : (s8)((rule) >> 8))
+
 /* Value of fp_slot: the frame pointer is not saved anywhere, so its value is unknown. */
 #define NOWHERE 1
 
@@ -310,7 +313,7 @@ APART int walk_step(struct walk *walk, struct Space *space)
     u64 cfa;
     if (kind == KIND_SP) {
         if (SP_IS_GUESS(walk))
-            return by_known_record(walk, space, (s8)(rule >> 8), fp);
+            return by_known_record(walk, space, RETURN_ADDRESS(rule, fp), fp);
         cfa = walk->sp + value;
     } else if (kind == KIND_FP) {
         if (!frame_pointer(walk))
@@ -354,7 +357,7 @@ APART int walk_step(struct walk *walk, struct Space *space)
         walk->why = WHY_ODD;
         return 0;
     }
-    if (!to_caller(walk, cfa, (s8)(rule >> 8)))
+    if (!to_caller(walk, cfa, RETURN_ADDRESS(rule, fp)))
         return 0;
     if (fp && cfa + 8 * fp >= walk->sp) /* An epilogue has popped the slots below sp. */
         walk->fp_slot = cfa + 8 * fp;

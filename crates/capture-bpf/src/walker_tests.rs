@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use plumb_capture_api::{CodeSegment, UnwindInfoRef};
+use plumb_fixtures::{Requirement, skip};
 use plumb_process::{Elf, FileOffset, parse_maps};
+use plumb_unwind::aarch64::Aarch64;
+use plumb_unwind::x86_64::X86_64;
 use plumb_unwind::{
-    Avma, Cache, CfaRule, CodeMap, End, Located, Memory, Module, ReadError, Registers, Section, Sections,
-    Svma, Walked, walk,
+    Architecture, Avma, Cache, CfaRule, CodeMap, End, Isa, Located, Memory, Module, ReadError, RegisterSet,
+    Section, Sections, Svma, Walked, walk,
 };
 
 use crate::file_table::{Loadable, loadable};
@@ -33,8 +36,26 @@ struct Mapped {
 }
 
 struct Sample {
-    registers: [u64; 17],
+    /// By DWARF number; the last one is the program counter.
+    registers: Vec<u64>,
     stack: Vec<u8>,
+}
+
+/// How programs of an architecture are made and run here.
+struct Tools {
+    compiler: &'static str,
+    emulator: Option<&'static str>,
+    /// The architecture's name in kernel headers, by which the walker in C chooses its own.
+    kernel_name: &'static str,
+}
+
+impl Tools {
+    fn run(&self, program: &Path) -> Command {
+        let Some(emulator) = self.emulator else { return Command::new(program) };
+        let mut command = Command::new(emulator);
+        command.arg(program);
+        command
+    }
 }
 
 struct Recorded {
@@ -51,17 +72,17 @@ fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/walker").join(name)
 }
 
-fn folder() -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("plumb-walker-{}", std::process::id()));
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("plumb-walker-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for the test");
     folder
 }
 
-fn compile(name: &str, folder: &Path, options: &[&str]) -> PathBuf {
+fn compile(compiler: &str, name: &str, folder: &Path, options: &[&str]) -> PathBuf {
     let program = folder.join(name.trim_end_matches(".c"));
     let include = format!("-I{}", Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf").display());
     let status =
-        Command::new("cc").args(options).arg(include).arg("-o").arg(&program).arg(source(name)).status();
+        Command::new(compiler).args(options).arg(include).arg("-o").arg(&program).arg(source(name)).status();
     assert!(status.expect("cc is there").success(), "{name} compiles");
     program
 }
@@ -72,7 +93,7 @@ fn word(bytes: &mut &[u8]) -> u64 {
     u64::from_ne_bytes(*word)
 }
 
-fn code(path: &Path) -> Option<Code> {
+fn code(path: &Path, isa: Isa) -> Option<Code> {
     let file = std::fs::File::open(path).ok()?;
     let elf = Elf::read(&file).ok()?;
     let sections = elf.unwind_sections(&file);
@@ -83,6 +104,7 @@ fn code(path: &Path) -> Option<Code> {
         eh_frame_hdr: sections.eh_frame_hdr.map(section),
         text: sections.text.map(Svma),
         got: sections.got.map(Svma),
+        isa,
         ..Sections::default()
     });
     let segment =
@@ -90,9 +112,9 @@ fn code(path: &Path) -> Option<Code> {
     Some(Code { module, segments: elf.code().map(segment).collect() })
 }
 
-fn record(program: &Path, folder: &Path) -> Recorded {
+fn record<A: Architecture>(tools: &Tools, program: &Path, folder: &Path) -> Recorded {
     let file = folder.join("stacks");
-    let status = Command::new(program).arg(&file).status();
+    let status = tools.run(program).arg(&file).status();
     assert!(status.expect("the program runs").success());
     let bytes = std::fs::read(&file).expect("it wrote its stacks");
     let mut rest = &bytes[..];
@@ -102,13 +124,12 @@ fn record(program: &Path, folder: &Path) -> Recorded {
         *rest = after;
         (at, code.to_vec())
     };
-    let code_regions = (0..word(&mut rest)).map(|_| take(&mut rest)).collect();
+    let code_regions: Vec<(u64, Vec<u8>)> = (0..word(&mut rest)).map(|_| take(&mut rest)).collect();
     let mut samples = Vec::new();
     loop {
-        let mut registers = [0; 17];
-        registers.iter_mut().for_each(|register| *register = word(&mut rest));
+        let registers: Vec<u64> = (0..A::COUNT).map(|_| word(&mut rest)).collect();
         let words = word(&mut rest) as usize;
-        if registers[16] == 0 {
+        if registers.last() == Some(&0) {
             break;
         }
         let (stack, after) = rest.split_at(8 * words);
@@ -120,13 +141,17 @@ fn record(program: &Path, folder: &Path) -> Recorded {
     for line in parse_maps(rest).filter(|line| line.executable) {
         let path = PathBuf::from(String::from_utf8_lossy(line.path).into_owned());
         let file = known.get(&path).copied().or_else(|| {
-            files.push(code(&path)?);
+            files.push(code(&path, A::ISA)?);
             Some(files.len() - 1)
         });
         if let Some(file) = file {
             known.insert(path, file);
         }
-        mappings.push(Mapped { start: line.start, end: line.end, offset: line.offset, file });
+        // An emulator's code to return from a signal begins its mapping; the kernel's has an instruction before it.
+        let is_to_return_to =
+            file.is_none() && code_regions.iter().any(|(at, code)| *at == line.start && code.len() == 8);
+        let start = if is_to_return_to { line.start - 4096 } else { line.start };
+        mappings.push(Mapped { start, end: line.end, offset: line.offset, file });
     }
     Recorded { files, mappings, samples, code: code_regions, bytes: bytes[..samples_end].to_vec() }
 }
@@ -250,61 +275,97 @@ fn in_c(walker: &Path, recorded: &Recorded, pieces: usize) -> Vec<(u32, Vec<u64>
     found
 }
 
+/// Kinds of stacks that reached the root.
+#[derive(Debug, Default)]
+struct Reached {
+    all: usize,
+    with_signal: u32,
+    through_word: u32,
+    through_made: u32,
+}
+
+/// Compares the walkers on the stacks of a program that is built with these options.
+fn compare<A: Architecture>(tools: &Tools, walker: &Path, folder: &Path, options: &[&str]) -> Reached {
+    let program = compile(tools.compiler, "sampled.c", folder, options);
+    let recorded = record::<A>(tools, &program, folder);
+    let found = in_c(walker, &recorded, 1);
+    assert_eq!(in_c(walker, &recorded, 4), found, "also with tables in pieces");
+    assert_eq!(found.len(), recorded.samples.len());
+    let (mut cache, mut frames) = (Cache::default(), Vec::new());
+    let mut reached = Reached::default();
+    let is_through_word = |frame: &u64| match recorded.locate(Avma(frame & !FRAME_NO_RETURN).offset(-1)) {
+        Located::Module { module, bias } => {
+            let row = module.row(Avma(frame & !FRAME_NO_RETURN).offset(-1).to_svma(bias));
+            matches!(row, Ok(Some(row)) if matches!(row.cfa, CfaRule::Expression(_)) && !row.is_signal)
+        }
+        _ => false,
+    };
+    let is_made = |frame: &u64| matches!(recorded.locate(Avma(frame & !FRAME_NO_RETURN)), Located::NoInfo);
+    for (sample, (why, in_c)) in recorded.samples.iter().zip(&found) {
+        let of = |number: u16| sample.registers[usize::from(number)];
+        let mut registers = RegisterSet::<A>::new(of(A::PC), of(A::SP));
+        (0..A::COUNT).for_each(|number| registers.set(number, of(number)));
+        let mut memory = Stack(of(A::SP), &sample.stack, &recorded.code);
+        let end = walk(&recorded, &mut memory, &mut cache, &registers, MAX_FRAMES as usize, &mut frames);
+        let mark = |frame: &Walked| if frame.is_return { frame.pc.0 } else { frame.pc.0 | FRAME_NO_RETURN };
+        let in_rust: Vec<u64> = frames.iter().map(mark).collect();
+        // A prefix suffices: a stack that ends early is unwound in user space.
+        assert_eq!(in_c[..], in_rust[..in_c.len().min(in_rust.len())], "{why} {end:?}");
+        if *why == WHY_ROOT {
+            assert_eq!((in_c.len(), end), (in_rust.len(), End::Root));
+            reached.all += 1;
+            reached.through_made += u32::from(in_rust.iter().any(is_made));
+            reached.through_word += u32::from(in_rust[1..].iter().any(is_through_word));
+            reached.with_signal += u32::from(in_rust[1..].iter().any(|frame| frame & FRAME_NO_RETURN != 0));
+        } else {
+            assert!(
+                [WHY_ODD, WHY_UNMAPPED, WHY_NO_TABLE, WHY_ANONYMOUS].contains(why) || end != End::Root,
+                "{why} {end:?}"
+            );
+        }
+    }
+    let all = recorded.samples.len();
+    println!("{options:?}: of {all} to the root {reached:?}");
+    let why: Vec<u32> = found.iter().map(|found| found.0).collect();
+    assert!(reached.all * 100 >= all * 98, "{} of {all}: {why:?}", reached.all);
+    assert!(reached.with_signal > 10 && reached.through_made > 10, "{reached:?}");
+    reached
+}
+
+/// The walker for an architecture, as a program of this machine.
+fn walker(tools: &Tools, folder: &Path) -> PathBuf {
+    let architecture = format!("-D__TARGET_ARCH_{}", tools.kernel_name);
+    let options = [architecture.as_str(), "-O1", "-g", "-fsanitize=undefined", "-fno-sanitize-recover"];
+    compile("cc", "walker.c", folder, &options)
+}
+
+#[cfg(target_arch = "x86_64")]
 #[test]
 fn the_walker_in_c_finds_what_the_one_in_rust_finds() {
-    let folder = folder();
-    let walker =
-        compile("walker.c", &folder, &["-O1", "-g", "-fsanitize=undefined", "-fno-sanitize-recover"]);
-    for options in [&["-O2", "-fomit-frame-pointer"][..], &["-O1", "-fno-omit-frame-pointer", "-static"][..]]
-    {
-        let recorded = record(&compile("sampled.c", &folder, options), &folder);
-        let found = in_c(&walker, &recorded, 1);
-        assert_eq!(in_c(&walker, &recorded, 4), found, "also with tables in pieces");
-        assert_eq!(found.len(), recorded.samples.len());
-        let (mut cache, mut frames) = (Cache::default(), Vec::new());
-        let (mut rooted, mut with_signal, mut through_word, mut through_made) = (0, 0, 0, 0);
-        let is_through_word = |frame: &u64| match recorded.locate(Avma(frame & !FRAME_NO_RETURN).offset(-1)) {
-            Located::Module { module, bias } => {
-                let row = module.row(Avma(frame & !FRAME_NO_RETURN).offset(-1).to_svma(bias));
-                matches!(row, Ok(Some(row)) if matches!(row.cfa, CfaRule::Expression(_)) && !row.is_signal)
-            }
-            _ => false,
-        };
-        for (sample, (why, in_c)) in recorded.samples.iter().zip(&found) {
-            let mut registers = Registers::new(sample.registers[16], sample.registers[7]);
-            (0..16).for_each(|number| registers.set(number, sample.registers[usize::from(number)]));
-            let mut memory = Stack(sample.registers[7], &sample.stack, &recorded.code);
-            let end = walk(&recorded, &mut memory, &mut cache, &registers, MAX_FRAMES as usize, &mut frames);
-            let mark =
-                |frame: &Walked| if frame.is_return { frame.pc.0 } else { frame.pc.0 | FRAME_NO_RETURN };
-            let in_rust: Vec<u64> = frames.iter().map(mark).collect();
-            // A prefix suffices: a stack that ends early is unwound in user space.
-            assert_eq!(in_c[..], in_rust[..in_c.len().min(in_rust.len())], "{why} {end:?}");
-            if *why == WHY_ROOT {
-                assert_eq!((in_c.len(), end), (in_rust.len(), End::Root));
-                rooted += 1;
-                let is_made =
-                    |frame: &u64| matches!(recorded.locate(Avma(frame & !FRAME_NO_RETURN)), Located::NoInfo);
-                through_made += u32::from(in_rust.iter().any(is_made));
-                through_word += u32::from(in_rust[1..].iter().any(is_through_word));
-                with_signal += u32::from(in_rust[1..].iter().any(|frame| frame & FRAME_NO_RETURN != 0));
-            } else {
-                assert!(
-                    [WHY_ODD, WHY_UNMAPPED, WHY_NO_TABLE, WHY_ANONYMOUS].contains(why) || end != End::Root,
-                    "{why} {end:?}"
-                );
-            }
-        }
-        let all = recorded.samples.len();
-        println!("{options:?}: {rooted} of {all} to the root, {with_signal} through a handler");
-        assert!(
-            rooted * 100 >= all * 98,
-            "{rooted} of {all}: {:?}",
-            found.iter().map(|f| f.0).collect::<Vec<_>>()
-        );
-        assert!(with_signal > 10, "{with_signal} stacks through a signal handler");
-        assert!(through_made > 10, "{through_made} stacks through code that is in no file");
-        assert!(through_word > 10, "{through_word} stacks through a frame whose CFA is a word of it");
+    let tools = Tools { compiler: "cc", emulator: None, kernel_name: "x86" };
+    let folder = folder("x86_64");
+    let walker = walker(&tools, &folder);
+    for options in [&["-O2", "-fomit-frame-pointer"][..], &["-O1", "-fno-omit-frame-pointer", "-static"]] {
+        let reached = compare::<X86_64>(&tools, &walker, &folder, options);
+        assert!(reached.through_word > 10, "a frame whose CFA is a word of it: {reached:?}");
+    }
+    std::fs::remove_dir_all(&folder).expect("the folder goes");
+}
+
+#[test]
+fn the_walker_in_c_finds_what_the_one_in_rust_finds_on_aarch64() {
+    let tools =
+        Tools { compiler: "aarch64-linux-gnu-gcc", emulator: Some("qemu-aarch64"), kernel_name: "arm64" };
+    let is_there =
+        |program: &str| Command::new(program).arg("--version").stdout(Stdio::null()).status().is_ok();
+    if !is_there(tools.compiler) || !is_there("qemu-aarch64") {
+        skip(Requirement::Cross, "no compiler or emulator of aarch64");
+        return;
+    }
+    let folder = folder("aarch64");
+    let walker = walker(&tools, &folder);
+    for options in [&["-O2", "-static"][..], &["-O2", "-static", "-mbranch-protection=standard"]] {
+        compare::<Aarch64>(&tools, &walker, &folder, options);
     }
     std::fs::remove_dir_all(&folder).expect("the folder goes");
 }
@@ -328,7 +389,7 @@ fn rule_at(pieces: &[Loadable], address: u64) -> Option<u64> {
 #[test]
 fn a_table_in_pieces_says_the_same_of_each_address() {
     let Code { module, segments } =
-        code(&std::env::current_exe().expect("a test has a file")).expect("an ELF file");
+        code(&std::env::current_exe().expect("a test has a file"), Isa::X86_64).expect("an ELF file");
     let lent = UnwindInfoRef::new(&module, None, segments);
     let whole = || loadable(&lent).expect("it has a table");
     let size = whole().bytes.len();

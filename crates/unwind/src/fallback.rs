@@ -213,7 +213,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         let record = self.fp()?;
         let found = self.by_frame_pointer()?;
         let cfa = A::add(record, -i64::from(rule.fp) * A::WORD as i64);
-        if rule.fp != 0 && i16::from(rule.ra) == rule.fp.saturating_add(1) && cfa >= self.registers.sp() {
+        if rule.fp != 0 && rule.return_address() == i64::from(rule.fp) + 1 && cfa >= self.registers.sp() {
             self.registers.set(A::SP, cfa);
             self.guessed_sp = false;
         }

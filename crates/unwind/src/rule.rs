@@ -16,8 +16,9 @@ use crate::x86_64::X86_64;
 pub struct Rule {
     /// Base of the CFA, or the reason why there is none.
     pub kind: Kind,
-    /// Location of the return address, in words of the architecture from the CFA; 0 if it is still in its register.
-    /// Always -1 on x86_64, where the call pushes it.
+    /// Location of the return address, in words of the architecture from the CFA; 0 if it is still in its register;
+    /// [`Rule::IN_RECORD`] if it is too far for this and one word above the saved frame pointer. Always -1 on x86_64,
+    /// where the call pushes it.
     pub ra: i8,
     /// Location of the caller's frame pointer, in words from the CFA; 0 if it is unchanged.
     pub fp: i16,
@@ -49,6 +50,16 @@ pub enum Kind {
 }
 
 impl Rule {
+    /// Value of [`Rule::ra`]: the return address is in a frame record (AAPCS64 §6.4.6), whose place `fp` says.
+    /// Compilers put it at the lower end of the frame, which may be large.
+    pub const IN_RECORD: i8 = i8::MIN;
+
+    /// Returns the location of the return address in words from the CFA; 0 if it is still in its register.
+    #[inline(always)]
+    pub fn return_address(self) -> i64 {
+        if self.ra == Rule::IN_RECORD { i64::from(self.fp) + 1 } else { self.ra.into() }
+    }
+
     /// Creates a rule that consists only of its kind.
     pub const fn only(kind: Kind) -> Rule {
         Rule { kind, ra: -1, fp: 0, value: 0 }
@@ -85,7 +96,9 @@ impl Rule {
             // If calls push the return address, it is on top of the caller's frame.
             RegisterRule::Offset(offset) if A::LR.is_none() && offset != -word => return None,
             RegisterRule::Offset(offset) if offset % word == 0 && offset != 0 => {
-                i8::try_from(offset / word).ok()?
+                let ra = i8::try_from(offset / word).ok().filter(|&ra| ra != Rule::IN_RECORD);
+                let is_in_record = row.register(A::FP) == RegisterRule::Offset(offset - word);
+                ra.or(is_in_record.then_some(Rule::IN_RECORD))?
             }
             RegisterRule::Unspecified | RegisterRule::SameValue if A::LR.is_some() => 0,
             _ => return None,

@@ -190,7 +190,7 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
             }
             _ => {
                 self.advance_to(cfa, false)?;
-                let at = slot(if A::LR.is_none() { -1 } else { rule.ra.into() });
+                let at = slot(if A::LR.is_none() { -1 } else { rule.return_address() });
                 (A::read_word(self.memory, at)?, at)
             }
         };

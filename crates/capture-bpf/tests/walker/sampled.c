@@ -1,7 +1,7 @@
 /* A program that records its own stacks: at each tick of a timer its registers and its stack, as they were.
  *
- * Written to the file that is named: the number of regions of code, for each where it is, how many words it has and these; for each sample 17 registers by DWARF number (16 is rip), the number of words of the stack
- * and these words from the stack pointer upwards; a sample of zeros; the text of /proc/self/maps. The code that runs: recursion
+ * Written to the file that is named: the number of regions of code, for each where it is, how many words it has and these; for each sample the
+ * registers by DWARF number, of which the last is the instruction pointer (17 on x86_64, 33 on aarch64), the number of words of the stack and these words from the stack pointer upwards; a sample of zeros; the text of /proc/self/maps. The code that runs: recursion
  * without frame pointers, a callback out of the C library (qsort), calls through the procedure linkage table, functions
  * that align their stack, code that is in no file and keeps a frame pointer, a handler of another signal, so that there are stacks with
  * two contexts in them. */
@@ -18,6 +18,24 @@
 
 enum { SAMPLES = 400 };
 
+#ifdef __x86_64__
+enum { REGISTERS = 17, STACK_POINTER = 7 };
+
+static uint64_t register_of(const mcontext_t *context, int number)
+{
+    static const int by_dwarf[REGISTERS] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+                                             REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP };
+    return context->gregs[by_dwarf[number]];
+}
+#else
+enum { REGISTERS = 33, STACK_POINTER = 31 };
+
+static uint64_t register_of(const mcontext_t *context, int number)
+{
+    return number < 31 ? context->regs[number] : number == STACK_POINTER ? context->sp : context->pc;
+}
+#endif
+
 static uint64_t *stack_end;
 static int out;
 static volatile int taken;
@@ -31,18 +49,15 @@ static void put(const void *bytes, size_t size)
 
 static void tick(int number, siginfo_t *info, void *context)
 {
-    static const int by_dwarf[17] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
-                                      REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP };
     (void)number, (void)info;
     if (taken >= SAMPLES)
         return;
     taken++;
-    const greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
-    uint64_t head[18];
-    for (int i = 0; i < 17; i++)
-        head[i] = registers[by_dwarf[i]];
-    uint64_t *stack = (uint64_t *)registers[REG_RSP];
-    head[17] = stack_end - stack;
+    uint64_t head[REGISTERS + 1];
+    for (int i = 0; i < REGISTERS; i++)
+        head[i] = register_of(&((ucontext_t *)context)->uc_mcontext, i);
+    uint64_t *stack = (uint64_t *)head[STACK_POINTER];
+    head[REGISTERS] = stack_end - stack;
     put(head, sizeof head);
     put(stack, (stack_end - stack) * sizeof *stack);
 }
@@ -74,6 +89,7 @@ __attribute__((noinline)) static void align(unsigned words)
         sink += numbers[i % words] ^ (uintptr_t)numbers;
 }
 
+#ifdef __x86_64__
 /* Aligns the stack like hand-written code: the earlier stack pointer is a word of the frame. */
 void aligned_by_hand(void (*)(unsigned), unsigned);
 __asm__(".text\n.type aligned_by_hand, @function\naligned_by_hand:\n.cfi_startproc\n"
@@ -86,6 +102,16 @@ __asm__(".text\n.type aligned_by_hand, @function\naligned_by_hand:\n.cfi_startpr
 
 /* Made at run time: push %rbp; mov %rsp, %rbp; call *%rdi; mov $65536, %ecx; 1: dec %ecx; jnz 1b; pop %rbp; ret. */
 static const unsigned char made_code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0xb9, 0, 0, 1, 0, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3 };
+#else
+static void aligned_by_hand(void (*called)(unsigned), unsigned words)
+{
+    called(words);
+}
+
+/* Made at run time, with a record in the midst of the frame: sub sp, sp, #48; stp x29, x30, [sp, #16]; add x29, sp, #16; blr x0;
+ * mov w0, #65536; 1: subs w0, w0, #1; b.ne 1b; ldp x29, x30, [sp, #16]; add sp, sp, #48; ret. */
+static const uint32_t made_code[] = { 0xd100c3ff, 0xa9017bfd, 0x910043fd, 0xd63f0000, 0x52a00020, 0x71000400, 0x54ffffe1, 0xa9417bfd, 0x9100c3ff, 0xd65f03c0 };
+#endif
 static void (*made)(void (*)(void));
 
 __attribute__((noinline)) static uint64_t descend(unsigned depth, char *text)
@@ -110,6 +136,15 @@ static void interrupted(int number)
     sink += descend(5, "inside a handler");
 }
 
+/* Where handlers return to. */
+static const void *returns_to;
+
+static void note_return(int number)
+{
+    (void)number;
+    returns_to = __builtin_extract_return_addr(__builtin_return_address(0));
+}
+
 extern const char __executable_start[], etext[];
 
 static void put_code(const void *code, uint64_t words)
@@ -130,10 +165,15 @@ int main(int argc, char **argv)
         return 4;
     memcpy(page, made_code, sizeof made_code);
     memcpy(&made, &page, sizeof made);
-    uint64_t regions = 2;
+    __builtin___clear_cache(page, (char *)page + sizeof made_code);
+    struct sigaction on_noted = { .sa_handler = note_return };
+    sigaction(SIGUSR2, &on_noted, 0);
+    raise(SIGUSR2);
+    uint64_t regions = 3;
     put(&regions, sizeof regions);
     put_code(page, 512);
     put_code(__executable_start, (etext - __executable_start) / 8);
+    put_code(returns_to, 1);
     struct sigaction on_tick = { .sa_sigaction = tick, .sa_flags = SA_SIGINFO | SA_RESTART };
     struct sigaction on_other = { .sa_handler = interrupted };
     sigaction(SIGPROF, &on_tick, 0);
@@ -144,7 +184,7 @@ int main(int argc, char **argv)
         descend(20, "the plain way");
         raise(SIGUSR1);
     }
-    uint64_t zeros[18] = { 0 };
+    uint64_t zeros[REGISTERS + 1] = { 0 };
     put(zeros, sizeof zeros);
     int maps = open("/proc/self/maps", O_RDONLY);
     char text[4096];

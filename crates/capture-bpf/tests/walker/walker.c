@@ -9,6 +9,7 @@
 
 typedef unsigned char u8;
 typedef unsigned short u16;
+typedef signed char s8;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef short s16;
@@ -80,6 +81,12 @@ static struct RuleCache *env_cache(void)
 
 #include "walk.h"
 
+#ifdef HAS_LINK_REGISTER
+enum { REGISTERS = 33, STACK_POINTER = 31 };
+#else
+enum { REGISTERS = 17, STACK_POINTER = 7 };
+#endif
+
 static void get(void *to, size_t size)
 {
     if (fread(to, 1, size, stdin) != size)
@@ -110,15 +117,19 @@ int main(void)
         get(regions[i].code, 8 * regions[i].words);
     }
     for (;;) {
-        u64 head[18], frames[MAX_FRAMES];
+        u64 head[REGISTERS + 1], frames[MAX_FRAMES];
         get(head, sizeof head);
-        if (!head[16])
+        if (!head[REGISTERS - 1])
             return 0;
-        stack_base = head[7];
-        stack_words = head[17];
+        stack_base = head[STACK_POINTER];
+        stack_words = head[REGISTERS];
         stack = malloc(8 * stack_words);
         get(stack, 8 * stack_words);
-        struct walk walk = { .pc = head[16], .sp = head[7], .fp = head[6] };
+#ifdef HAS_LINK_REGISTER
+        struct walk walk = { .pc = head[REGISTERS - 1], .sp = stack_base, .fp = head[29], .link = head[30] };
+#else
+        struct walk walk = { .pc = head[REGISTERS - 1], .sp = stack_base, .fp = head[6] };
+#endif
         for (walk.count = 0; walk.count < MAX_FRAMES;) {
             if (IS_SCANNING(&walk)) {
                 if (!scan_step(&walk, &space))

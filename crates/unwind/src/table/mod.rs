@@ -29,7 +29,8 @@
 //! | rows | | 4 each | number of the rule (2), first address in its page (2) |
 //!
 //! The bytes are the same on all machines, whatever the architecture of the file and of the machine. `ra` is -1 on
-//! x86_64, where calls push the return address; elsewhere 0 means that it is still in its register. For aarch64, a
+//! x86_64, where calls push the return address; elsewhere 0 means that it is still in its register, and -128
+//! that it is one word above the saved frame pointer, further from the CFA than this can say. For aarch64, a
 //! table [by length](Table::by_length) has all rows; for ARM, every table has.
 //!
 //! A row applies up to the next one, also across pages. Compared as four-byte numbers, the rows of a page ascend.
