@@ -61,15 +61,14 @@ install: build
 	$(PLUMB) generate completions fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/plumb.fish
 	@echo 'Installed: $(DESTDIR)$(PREFIX)/bin/plumb'
 
-# An archive, the Helm chart and, on Debian, a package, in dist/.
+# An archive and, on Debian, a package for each of these processors, and the Helm chart, in dist/. Others than this machine's take a cross compiler.
+MACHINES ?= $(shell uname -m) $(if $(shell command -v aarch64-linux-gnu-gcc),$(filter-out $(shell uname -m),aarch64))
 dist:
-	xtask/dist.sh
+	xtask/dist.sh $(MACHINES)
 
-# One program that needs no library, as the image in deploy/Dockerfile has it.
-STATIC := x86_64-unknown-linux-gnu
+# One program for each that needs no library, as the image in deploy/Dockerfile has it.
 static:
-	RUSTFLAGS='-C target-feature=+crt-static' cargo build --profile dist --locked -p plumb --target $(STATIC)
-	@echo '$(TARGET)/$(STATIC)/dist/plumb'
+	for machine in $(MACHINES); do xtask/build.sh $$machine static; done
 
 deps: deps-test
 
