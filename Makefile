@@ -5,7 +5,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PLUMB := $(TARGET)/release/plumb
 DEMO := demo
 
-.PHONY: demo test test-conditions test-kernels ci deps build bench web install dist static clean
+.PHONY: demo test test-conditions test-kernels test-arm ci deps build bench web install dist static clean
 
 demo: deps-demo $(DEMO)/slow
 	cargo build --release --quiet
@@ -29,9 +29,13 @@ $(DEMO)/slow: bench/demo/slow.cpp | deps-demo
 test: deps-test
 	cargo run -q -p xtask -- test
 
-# Every feature on the running kernel and on others under QEMU: six minutes. KERNELS="5.10 6.1" chooses, UPDATE=1 writes docs/kernels.md.
+# Every feature on the running kernel and on others under QEMU: six minutes. KERNELS="host 5.10 6.1" chooses, UPDATE=1 writes docs/kernels.md.
 test-kernels: deps-kernels
 	xtask/kernels/run.sh
+
+# The same on an emulated arm64 machine: Linux 6.12, and what depends on the kernel on 6.1, the newest, and with pages of 16 KiB.
+test-arm: deps-arm
+	KERNELS="$(or $(KERNELS),6.12-arm64 6.1-arm64 newest-arm64 6.12-arm64-16k)" QUICK=$(if $(UPDATE),,1) xtask/kernels/run.sh
 
 # The tests as machines differ: SIGINT ignored, one processor, busy neighbours, no rights, ... `make test-conditions CONDITIONS="busy"`
 test-conditions: deps-test

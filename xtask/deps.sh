@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what a goal of the Makefile needs and this machine lacks: with apt where that exists and we are root,
-# otherwise it says what to install.   deps.sh demo|test|kernels|programs|ci
+# otherwise it says what to install.   deps.sh demo|test|kernels|arm|programs|ci
 set -eu
 
 missing=
@@ -37,10 +37,6 @@ case "$1" in test | ci)
     ;;
 esac
 case "$1" in ci)
-    # plumb is checked for it, with the C compiler above.
-    if command -v rustup >/dev/null 2>&1; then
-        rustup target list --installed | grep -q '^aarch64-unknown-linux-gnu$' || rustup target add aarch64-unknown-linux-gnu >&2
-    fi
     need node nodejs
     need npm npm
     need chromium chromium
@@ -53,7 +49,16 @@ case "$1" in ci)
     ;;
 esac
 
-case "$1" in kernels | ci)
+case "$1" in arm | ci)
+    need qemu-system-aarch64 qemu-system-arm
+    need aarch64-linux-gnu-gcc "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
+    if command -v rustup >/dev/null 2>&1; then
+        rustup target list --installed | grep -q '^aarch64-unknown-linux-gnu$' || rustup target add aarch64-unknown-linux-gnu >&2
+    fi
+    ;;
+esac
+
+case "$1" in kernels | arm | ci)
     need qemu-system-x86_64 qemu-system-x86
     need busybox busybox-static
     need cpio cpio

@@ -1,42 +1,76 @@
 #!/bin/bash
 # Tries every feature on the kernel that runs and on others under QEMU, all at once, and prints a table. Fails if something fails, or if
 # docs/kernels.md says otherwise.
-# KERNELS: series of Linux to boot [6.1 6.12 newest]; newest is that of Debian's backports. UPDATE=1: puts the results into docs/kernels.md.
+# KERNELS: what to try [host 6.1 6.12 newest]: the kernel that runs, and series of Linux to boot. newest is that of Debian's backports; 6.1-arm64 and
+# 6.12-arm64-16k are of the other processor (boot.sh). UPDATE=1: puts the results into docs/kernels.md.
+# QUICK=1: of all kernels of a processor but the first that is booted, only what depends most on the kernel.
 set -eu
 cd "$(dirname "$0")/../.."
 work=${WORK:-${TMPDIR:-/tmp}/plumb-kernels}
-mkdir -p "$work/bin"
+target=${CARGO_TARGET_DIR:-target}
+kernels=${KERNELS:-host 6.1 6.12 newest}
 begin=$(date +%s)
 
-# The build that the tests use: what matters for speed is optimised in it, and another would take minutes.
-[ -n "${PLUMB_IS_BUILT:-}" ] || cargo build --quiet -p plumb
-plumb=$(pwd)/${CARGO_TARGET_DIR:-target}/debug/plumb
-case "${CARGO_TARGET_DIR:-}" in /*) plumb=$CARGO_TARGET_DIR/debug/plumb ;; esac
-objects=$(cargo test --quiet --workspace --test objects --no-run --message-format=json |
-    sed -n 's/.*"executable":"\([^"]*objects-[^"]*\)".*/\1/p' | tail -n 1)
-gcc -O2 -g1 -fomit-frame-pointer -static -o "$work/bin/work" xtask/kernels/work.c
-cp --remove-destination "$objects" "$work/bin/objects"
-cp --remove-destination "$plumb" "$work/bin/plumb"
+# Builds what is run on one processor into a directory. The build is the one that the tests use: what matters for speed is optimised in it, and
+# another would take minutes.
+executable() { sed -n 's/.*"executable":"\([^"]*'"$1"'-[^"]*\)".*/\1/p' | tail -n 1; }
+build_amd64() {
+    mkdir -p "$work/bin-amd64"
+    [ -n "${PLUMB_IS_BUILT:-}" ] || cargo build --quiet -p plumb
+    objects=$(cargo test --quiet --workspace --test objects --no-run --message-format=json | executable objects)
+    gcc -O2 -g1 -fomit-frame-pointer -static -o "$work/bin-amd64/work" xtask/kernels/work.c
+    cp --remove-destination "$objects" "$work/bin-amd64/objects"
+    cp --remove-destination "$target/debug/plumb" "$work/bin-amd64/plumb"
+}
+# Without shared libraries, so that the machine needs none.
+build_arm64() {
+    mkdir -p "$work/bin-arm64"
+    export CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS='-C target-feature=+crt-static'
+    for_arm64=(--target aarch64-unknown-linux-gnu)
+    cargo build --quiet -p plumb "${for_arm64[@]}"
+    objects=$(cargo test --quiet -p plumb-capture-bpf --test objects --no-run --message-format=json "${for_arm64[@]}" | executable objects)
+    aarch64-linux-gnu-gcc -O2 -g1 -fomit-frame-pointer -static -o "$work/bin-arm64/work" xtask/kernels/work.c
+    cp --remove-destination "$objects" "$work/bin-arm64/objects"
+    cp --remove-destination "$target/aarch64-unknown-linux-gnu/debug/plumb" "$work/bin-arm64/plumb"
+}
+processor_of() { case $1 in *-arm64*) echo arm64 ;; *) echo amd64 ;; esac; }
+for processor in $(for name in $kernels; do processor_of "$name"; done | sort -u); do "build_$processor"; done
 
+# What each kernel has its own way of.
+some='doctor record_bpf python off_cpu uprobe_bpf tracepoint_bpf kernel_calls kernel_advice trace load'
+# try KERNEL [FEATURE...]
+try() {
+    local name=$1 bin
+    bin=$work/bin-$(processor_of "$name")
+    shift
+    case $name in
+        host) PATH=$bin:$PATH sh xtask/kernels/check.sh "$@" ;;
+        *) FEATURES=$* nice xtask/kernels/boot.sh "$name" "$bin/plumb" "$bin/work" "$bin/objects" ;;
+    esac >"$work/result-$name.txt" 2>"$work/result-$name.txt.err"
+}
+
+declare -A features is_tried
 pids=() logs=()
-boot() { nice xtask/kernels/boot.sh "$1" "$work/bin/plumb" "$work/bin/work" "$work/bin/objects" >"$work/result-$1.txt" 2>"$work/result-$1.txt.err"; }
-for series in ${KERNELS:-6.1 6.12 newest}; do
-    boot "$series" &
-    pids+=($!) logs+=("$work/result-$series.txt")
+for name in $kernels; do
+    processor=$(processor_of "$name")
+    features[$name]=${is_tried[$processor]:+${QUICK:+$some}}
+    [ "$name" = host ] || is_tried[$processor]=yes
+    # shellcheck disable=SC2086
+    try "$name" ${features[$name]} &
+    pids+=($!) logs+=("$work/result-$name.txt")
 done
-log=$work/result-host.txt
-PATH=$work/bin:$PATH sh xtask/kernels/check.sh >"$log" 2>"$log.err" &
-pids+=($!) logs+=("$log")
 for pid in "${pids[@]}"; do wait "$pid" || true; done
 # An emulated processor that gets no time for long enough looks locked up to its kernel. A machine that ends early has its last words shown, and
 # is started once more, alone; a kernel that plumb crashes ends early again.
-for series in ${KERNELS:-6.1 6.12 newest}; do
-    log=$work/result-$series.txt
-    grep -q '^END' "$log" && continue
-    echo "Linux $series ended early and is started once more. The end of its console:" >&2
+for name in $kernels; do
+    log=$work/result-$name.txt
+    grep -q '^END' "$log" || [ "$name" = host ] && continue
+    echo "Linux $name ended early and is started once more. The end of its console:" >&2
     tail -n 40 "$log" | cut -c 1-200 >&2
     cp "$log" "$log.early"
-    boot "$series" || true
+    # shellcheck disable=SC2086
+    try "$name" ${features[$name]} || true
 done
 tail -q -n 3 "${logs[@]/%/.err}" >&2
 echo "took $(($(date +%s) - begin)) s"

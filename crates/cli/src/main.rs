@@ -43,7 +43,7 @@ static ALLOCATOR: plumb_process::Allocator = plumb_process::Allocator;
 
 /// A Linux profiler that gets to the bottom of every stack.
 ///
-/// Records on x86_64, and on aarch64 by copied stacks, without BPF. For 32-bit ARM plumb has unwinding as a library (plumb-unwind).
+/// Records on x86_64 and aarch64. For 32-bit ARM plumb has unwinding as a library (plumb-unwind).
 #[derive(Parser)]
 #[command(name = "plumb", version, arg_required_else_help = true, after_help = examples::PLUMB, after_long_help = examples::below(exit::HELP, examples::PLUMB))]
 struct Cli {
