@@ -6,7 +6,8 @@ use plumb_unwind::{Memory, Registers};
 
 use crate::header::SampleHeader;
 use crate::sideband::SidebandQueue;
-use crate::stacks::{Ending, StackBuilder, StoppedStack, cookie};
+use crate::stacks::walked::{self, WalkedUser};
+use crate::stacks::{Ending, StackBuilder, StoppedStack, cookie, record, stopped};
 use crate::{Ingest, perf_records};
 
 /// Facts on samples that arrive before their records.
@@ -36,10 +37,10 @@ impl Ingest {
         let header = SampleHeader::of_record(event, sample, syscall.filter(|_| sample.in_kernel));
         let Some(task) = self.admit(&header) else { return };
         let mut stack = StackBuilder::new(&mut self.stacks, &mut self.processes, &mut self.out, task);
-        stack.kernel_of_record(sample, |kernel| self.weights.before(event, kernel));
+        record::push_kernel(&mut stack, sample, |kernel| self.weights.before(event, kernel));
         let ending = match stack.pid {
             0 => Ending::Absent,
-            _ => stack.user_of_record(sample, &mut self.sideband.scripts),
+            _ => record::push_user(&mut stack, sample, &mut self.sideband.scripts),
         };
         let made = stack.finish(&header, ending, sample.may_be_in_exec());
         self.processes.spaces.make_room();
@@ -53,20 +54,20 @@ impl Ingest {
     }
 
     /// Handles a sample whose stack was unwound in the kernel. Returns the result, unless it is filtered out.
-    pub fn walked(&mut self, event: EventId, walked: &WalkedSample, parts: Parts<'_>) -> Option<Sample> {
-        let header = SampleHeader::of_walked(event, walked);
+    pub fn walked(&mut self, event: EventId, sample: &WalkedSample, parts: Parts<'_>) -> Option<Sample> {
+        let header = SampleHeader::of_walked(event, sample);
         let task = self.admit(&header)?;
         let mut stack = StackBuilder::new(&mut self.stacks, &mut self.processes, &mut self.out, task);
-        stack.kernel_of_walked(parts.kernel, |kernel| self.weights.before(event, kernel));
-        let ending = match walked.has_user && stack.pid != 0 {
-            true => stack.user_of_walked(parts, walked.script_is_cut),
+        walked::push_kernel(&mut stack, parts.kernel, |kernel| self.weights.before(event, kernel));
+        let ending = match sample.has_user && stack.pid != 0 {
+            true => WalkedUser { parts, script_is_cut: sample.script_is_cut }.append_to(&mut stack),
             false => Ending::Absent,
         };
-        let sample = stack.finish(&header, ending, false);
-        if !walked.is_stack_only {
-            self.out.profile.samples.push(sample);
+        let made = stack.finish(&header, ending, false);
+        if !sample.is_stack_only {
+            self.out.profile.samples.push(made);
         }
-        Some(sample)
+        Some(made)
     }
 
     /// The stack of a thread that is off the CPU, as a sample not yet in the profile: its weight is the duration. `None`:
@@ -74,7 +75,7 @@ impl Ingest {
     pub fn stack_off(&mut self, event: EventId, thread: &OffThread) -> Option<Sample> {
         let task = self.task_of(&SampleHeader::of_off(event, thread))?;
         let mut stack = StackBuilder::new(&mut self.stacks, &mut self.processes, &mut self.out, task);
-        stack.push_off(thread);
+        stopped::push_off(&mut stack, thread);
         let stack = stack.finish_uncounted();
         let row = self.processes.note_sample(&mut self.out.profile, task.0, task.1);
         let syscall = thread.syscall;
@@ -101,7 +102,7 @@ impl Ingest {
     /// Adds a stack as a sample of its own. Samples are in the order of these calls.
     pub fn keep_stopped(&mut self, event: EventId, pid: u32, tid: u32, stack: &StoppedStack) {
         let mut builder = StackBuilder::new(&mut self.stacks, &mut self.processes, &mut self.out, (pid, tid));
-        builder.push_stopped(stack);
+        stack.append_to(&mut builder);
         let stack = builder.finish_uncounted();
         let profile = &mut self.out.profile;
         let thread = self.processes.note_stopped(profile, pid, tid);

@@ -9,7 +9,7 @@ mod records;
 mod scope;
 mod tasks;
 
-pub(crate) use tasks::Name;
+pub(crate) use tasks::{Name, Thread};
 
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;

@@ -1,25 +1,31 @@
 //! The builder of one sample's stack, and the state kept between stacks.
+//!
+//! Each source of stacks appends to the builder: `record`, `walked`, `stopped`.
 
-use plumb_profile::{DsoKind, Found, FrameId, Profile, Sample, Truncation};
+use plumb_profile::{FrameId, Sample, StackId, Truncation};
 use plumb_unwind::Walked;
 
-use super::draft::{Draft, Ending, found_of};
+use super::draft::{Draft, Ending};
+use super::frames::SpaceFrames;
 use super::kernel::Kernel;
+use super::loops::EvalLoops;
 use super::names::ScriptNames;
-use super::stitch::{Beyond, Border, Frames};
+use super::script::ScriptFrames;
 use crate::Source;
 use crate::header::SampleHeader;
 use crate::output::Output;
-use crate::processes::Processes;
-use crate::spaces::{AddressSpaces, SpaceId};
+use crate::processes::{Processes, Thread};
+use crate::spaces::SpaceId;
 
 /// State shared by all stacks.
 #[derive(Debug)]
 pub(crate) struct Stacks {
     pub(crate) kernel: Kernel,
     pub(crate) scripts: ScriptNames,
-    /// Buffers for the next stack.
-    room: (Vec<FrameId>, Vec<Walked>),
+    /// Buffer for the unwound frames of the next stack.
+    pub(crate) walked: Vec<Walked>,
+    /// Buffer for the frames of the next stack.
+    leaf_first: Vec<FrameId>,
     /// For the last stack: number of frames reused from the stack before, and of new ones.
     #[cfg(test)]
     pub(crate) last: (usize, usize),
@@ -34,7 +40,8 @@ impl Stacks {
         Self {
             kernel,
             scripts: ScriptNames::default(),
-            room: Default::default(),
+            walked: Vec::new(),
+            leaf_first: Vec::new(),
             #[cfg(test)]
             last: (0, 0),
         }
@@ -44,11 +51,6 @@ impl Stacks {
     pub(crate) fn forget_rows(&mut self) {
         self.kernel.forget_rows();
         self.scripts.forget_rows();
-    }
-
-    /// Keeps the buffers for the next stack.
-    pub(crate) fn keep_room(&mut self, leaf_first: Vec<FrameId>, walked: Vec<Walked>) {
-        self.room = (leaf_first, walked);
     }
 }
 
@@ -60,8 +62,6 @@ pub(crate) struct StackBuilder<'a> {
     pub(crate) pid: u32,
     pub(crate) tid: u32,
     pub(crate) draft: Draft,
-    /// The unwound user frames, innermost first.
-    pub(crate) walked: Vec<Walked>,
 }
 
 impl<'a> StackBuilder<'a> {
@@ -72,15 +72,53 @@ impl<'a> StackBuilder<'a> {
         out: &'a mut Output,
         (pid, tid): (u32, u32),
     ) -> Self {
-        let (mut leaf_first, walked) = std::mem::take(&mut stacks.room);
+        let mut leaf_first = std::mem::take(&mut stacks.leaf_first);
         leaf_first.clear();
         let draft = Draft { leaf_first, ..Draft::default() };
-        Self { stacks, processes, out, pid, tid, draft, walked }
+        Self { stacks, processes, out, pid, tid, draft }
     }
 
     /// The address space of the process.
     pub(crate) fn space(&self) -> Option<SpaceId> {
         self.processes.tasks.space(self.pid)
+    }
+
+    /// Reads the mappings of the process again, if some may be missing. Returns the space that it has then.
+    pub(crate) fn refreshed_space(&mut self) -> Option<SpaceId> {
+        let is_read = self.processes.refresh(&mut self.out.profile, self.pid);
+        self.space().filter(|_| is_read)
+    }
+
+    /// The frames of user addresses, and the stack to which they are appended.
+    #[inline]
+    pub(crate) fn frames(&mut self, space: SpaceId) -> (SpaceFrames<'_>, &mut Draft) {
+        let frames = SpaceFrames::new(&mut self.processes.spaces, &mut self.out.profile, space);
+        (frames, &mut self.draft)
+    }
+
+    /// The frames of interpreted programs, appended to this stack.
+    pub(crate) fn scripts(&mut self, space: SpaceId) -> ScriptFrames<'_> {
+        let spaces = &self.processes.spaces;
+        let parent = self.processes.tasks.processes.get(&self.pid).map_or(0, |process| process.parent);
+        ScriptFrames {
+            names: &mut self.stacks.scripts,
+            spaces,
+            profile: &mut self.out.profile,
+            draft: &mut self.draft,
+            space,
+            pids: [self.pid, spaces.get(space).owner, parent],
+        }
+    }
+
+    /// The native frames that are eval frames of interpreters.
+    pub(crate) fn loops(&self, space: SpaceId) -> EvalLoops<'_> {
+        EvalLoops { spaces: &self.processes.spaces, space }
+    }
+
+    /// The state of the thread, if it is known, and the frames of its process.
+    pub(crate) fn thread(&mut self, space: SpaceId) -> Option<(&mut Thread, SpaceFrames<'_>)> {
+        let frames = SpaceFrames::new(&mut self.processes.spaces, &mut self.out.profile, space);
+        Some((self.processes.tasks.threads.get_mut(&self.tid)?, frames))
     }
 
     /// Appends kernel frames: addresses, innermost first, and whether they are return addresses.
@@ -92,37 +130,9 @@ impl<'a> StackBuilder<'a> {
         self.draft.kernel_frames = self.draft.leaf_first.len();
     }
 
-    /// The frame of a user address.
-    #[inline]
-    pub(crate) fn user_frame(&mut self, space: SpaceId, frame: (u64, bool, Found)) -> FrameId {
-        self.processes.spaces.user_frame(&mut self.out.profile, space, frame)
-    }
-
-    /// The frame of an unwound user address.
-    pub(crate) fn walked_frame(&mut self, space: SpaceId, walked: &Walked) -> FrameId {
-        self.user_frame(space, (walked.pc.0, walked.is_return, found_of(walked.found)))
-    }
-
-    /// The reason for truncation, with the file responsible: that of the outermost frame.
-    pub(crate) fn blame(&mut self, space: SpaceId, cut: Truncation, outermost: Option<&Walked>) -> Ending {
-        let Some(outermost) = outermost else { return Ending::Truncation(cut, None) };
-        let id = self.walked_frame(space, outermost);
-        let profile = &self.out.profile;
-        let dso = profile.frames[id].dso;
-        let is_anonymous = dso.is_some_and(|dso| matches!(profile.dsos[dso].kind, DsoKind::Anonymous { .. }));
-        match cut {
-            Truncation::NoUnwindInfo if is_anonymous => Ending::Truncation(Truncation::JitCode, dso),
-            cut => Ending::Truncation(cut, dso),
-        }
-    }
-
-    /// Passes the unwound stack to the thread's stitcher, if it has one. Returns `Some` if callers of it are known.
-    pub(crate) fn stitch(&mut self, space: SpaceId, walked: &[Walked], border: Border) -> Option<Beyond> {
-        let stitcher = self.processes.tasks.threads.get_mut(&self.tid)?.stacks.stitcher.as_mut()?;
-        let index = self.out.profile.samples.len();
-        let spaces = &mut self.processes.spaces;
-        let mut frames = InSpace { spaces, profile: &mut self.out.profile, space };
-        stitcher.sample(&mut frames, index, walked, border)
+    /// Appends a marker that says how the stack ends, unless it ends at its root.
+    pub(crate) fn push_ending(&mut self, ending: Ending) {
+        self.draft.mark(&mut self.out.profile, ending);
     }
 
     /// Puts the stack into the profile and makes the sample, which is not in the profile yet.
@@ -156,26 +166,15 @@ impl<'a> StackBuilder<'a> {
         (self.stacks.last = (draft.kept, draft.leaf_first.len()));
         let stack = thread.stacks.finish(self.out, draft, ending, may_be_in_exec);
         let thread = self.processes.note_sample(&mut self.out.profile, pid, tid);
-        self.stacks.keep_room(self.draft.leaf_first, self.walked);
+        self.stacks.leaf_first = self.draft.leaf_first;
         let &SampleHeader { event, time_ns, cpu, weight, syscall, .. } = header;
         Sample { time_ns, thread, cpu, event, stack, syscall, weight }
     }
-}
 
-/// Makes frames of one address space.
-struct InSpace<'a> {
-    spaces: &'a mut AddressSpaces,
-    profile: &'a mut Profile,
-    space: SpaceId,
-}
-
-impl Frames for InSpace<'_> {
-    fn frame(&mut self, walked: &Walked) -> FrameId {
-        let frame = (walked.pc.0, walked.is_return, found_of(walked.found));
-        self.spaces.user_frame(self.profile, self.space, frame)
-    }
-
-    fn profile(&mut self) -> &mut Profile {
-        self.profile
+    /// Puts the stack into the profile without a sample.
+    pub(crate) fn finish_uncounted(self) -> Option<StackId> {
+        let stack = self.out.profile.add_stack(&self.draft.leaf_first);
+        self.stacks.leaf_first = self.draft.leaf_first;
+        stack
     }
 }

@@ -1,9 +1,10 @@
 //! User stacks that come later than their samples: with `PERF_RECORD_CALLCHAIN_DEFERRED`, Linux 6.19 or newer unwinds the user
 //! stack once, when the thread returns to user code. Until then a sample's callchain has a cookie instead of the user part.
 
-use plumb_profile::{Frame, FrameId, FrameKind};
+use plumb_profile::{FrameId, FrameKind};
 use rustc_hash::FxHashMap;
 
+use super::callchain::push_links;
 use super::kernel::links;
 use crate::stacks::{Ending, StackBuilder};
 use crate::{Ingest, perf_records};
@@ -49,7 +50,7 @@ impl Ingest {
             stack.draft.leaf_first.extend(kernel);
             let space = stack.space();
             let user = links(deferred.callchain).filter(|link| !link.in_kernel);
-            let ending = stack.user_links(user, space, None);
+            let ending = push_links(&mut stack, user, space, None);
             if let Some(was_cut) = was_cut {
                 stack.out.statistics.uncut(was_cut);
             }
@@ -57,13 +58,10 @@ impl Ingest {
                 let statistics = &mut stack.out.statistics;
                 statistics.complete = statistics.complete.saturating_sub(1);
                 *statistics.cut.entry((cut, blamed)).or_default() += 1;
-                let marker = stack.out.profile.frames.add(Frame::marker(cut, blamed));
-                stack.draft.leaf_first.push(marker);
             }
-            let StackBuilder { stacks, out, draft, walked, .. } = stack;
-            let stack = out.profile.add_stack(&draft.leaf_first);
-            out.profile.samples.set_stack(index, stack);
-            stacks.keep_room(draft.leaf_first, walked);
+            stack.push_ending(ending);
+            let stack = stack.finish_uncounted();
+            self.out.profile.samples.set_stack(index, stack);
         }
     }
 }

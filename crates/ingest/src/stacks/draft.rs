@@ -1,6 +1,6 @@
 //! A stack under construction, and how it ends.
 
-use plumb_profile::{DsoId, Found, FrameId, StackId, Truncation};
+use plumb_profile::{DsoId, Found, Frame, FrameId, Profile, StackId, Truncation};
 use plumb_unwind::{End, Method};
 
 /// The end of the user part of a stack.
@@ -24,6 +24,15 @@ pub(crate) struct Draft {
     pub(crate) base: Option<StackId>,
     /// Number of outermost frames that equal those of the thread's last sample, and are not in `leaf_first`.
     pub(crate) kept: usize,
+}
+
+impl Draft {
+    /// Appends a marker that says how the stack ends, unless it ends at its root.
+    pub(crate) fn mark(&mut self, profile: &mut Profile, ending: Ending) {
+        if let Ending::Truncation(cut, blamed) = ending {
+            self.leaf_first.push(profile.frames.add(Frame::marker(cut, blamed)));
+        }
+    }
 }
 
 /// The reason why unwinding ended before the root.

@@ -8,20 +8,16 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use plumb_unwind::{Avma, End, Memory, ReadError, Registers, Walked};
+use plumb_unwind::{Avma, Memory, ReadError, Walked};
 
-use super::builder::StackBuilder;
-use super::copied::StackCopy;
-use super::stitch::{Border, WINDOW};
-use crate::spaces::SpaceId;
+use super::copy::StackCopy;
+use super::stitch::WINDOW;
 
-/// Time between attempts for one thread. None is needed while the stack beyond a border was seen recently.
-const PAUSE_NS: u64 = 20_000_000;
 /// Bytes read at once.
 const BLOCK: usize = 1024;
 
 /// The copy of a stack, and the current memory above it.
-struct Extended<'a> {
+pub(super) struct Extended<'a> {
     copy: StackCopy<'a>,
     now: Now,
 }
@@ -63,38 +59,12 @@ impl Memory for Extended<'_> {
     }
 }
 
-impl StackBuilder<'_> {
-    /// Passes a stack that was truncated at its copy's end to the stitcher, read from the process itself. Returns whether that worked.
-    pub(crate) fn learn_live(
-        &mut self,
-        now_ns: u64,
-        space: SpaceId,
-        registers: &Registers,
-        copy: &StackCopy<'_>,
-    ) -> bool {
-        let is_live = self.processes.scope.is_live();
-        let Some(thread) = self.processes.tasks.threads.get_mut(&self.tid) else { return false };
-        let tried_ns = &mut thread.stacks.tried_ns;
-        if !is_live || thread.exited || now_ns.saturating_sub(*tried_ns) < PAUSE_NS {
-            return false;
-        }
-        *tried_ns = now_ns;
-        let Ok(file) = File::open(format!("/proc/{}/mem", plumb_process::living_thread(self.pid))) else {
-            return false;
-        };
-        let mut now = Now { file, start: 0, block: Vec::new() };
-        if !is_still_there(&self.walked, &mut now) {
-            return false;
-        }
-        let mut memory = Extended { copy: *copy, now };
-        let end = self.processes.spaces.walk(space, registers, &mut memory, &mut self.walked);
-        if end == End::Root {
-            let walked = std::mem::take(&mut self.walked);
-            self.stitch(space, &walked, Border::Root);
-            self.walked = walked;
-        }
-        end == End::Root
-    }
+/// The copy of a process' stack that was unwound up to the copy's end, with the current memory above it. `None` if that can't be read, or the
+/// outermost return addresses are no longer in place.
+pub(super) fn extended<'a>(pid: u32, copy: StackCopy<'a>, walked: &[Walked]) -> Option<Extended<'a>> {
+    let file = File::open(format!("/proc/{}/mem", plumb_process::living_thread(pid))).ok()?;
+    let mut now = Now { file, start: 0, block: Vec::new() };
+    is_still_there(walked, &mut now).then_some(Extended { copy, now })
 }
 
 /// Whether the outermost return addresses of a stack are still in place.

@@ -6,14 +6,14 @@
 use std::rc::Rc;
 
 use plumb_capture_api::{Script, ScriptPlace};
-use plumb_interpreters::{CodeId, Function, Interpreter, LoopPart, Memory};
+use plumb_interpreters::{CodeId, Function, Interpreter, Memory};
 use plumb_process::{Backing, FileId};
 use plumb_profile::{FrameId, FunctionId, Profile};
 
-use super::builder::StackBuilder;
-use super::names::line_frame;
+use super::draft::Draft;
+use super::names::{ScriptNames, line_frame};
 use crate::memory::ProcessMemory;
-use crate::spaces::SpaceId;
+use crate::spaces::{AddressSpaces, SpaceId};
 
 /// The reason for missing frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,59 +28,46 @@ pub(crate) enum Rest {
 const GONE: &str = "[gone before its name was read]";
 const UNREADABLE: &str = "[frames that can't be read]";
 
-impl StackBuilder<'_> {
+/// Appends frames of interpreted programs to a stack.
+pub(crate) struct ScriptFrames<'a> {
+    pub(crate) names: &'a mut ScriptNames,
+    pub(crate) spaces: &'a AddressSpaces,
+    pub(crate) profile: &'a mut Profile,
+    pub(crate) draft: &'a mut Draft,
+    pub(crate) space: SpaceId,
+    /// Processes whose memory may have the code: that of the stack, that for which the space was created, and its parent.
+    pub(crate) pids: [u32; 3],
+}
+
+impl ScriptFrames<'_> {
     /// Appends the frames of one eval frame of an interpreter, and the native frame of the loop, which is at `pc`. `rest`: further
     /// frames are missing.
     pub(crate) fn push_round(
         &mut self,
-        space: SpaceId,
         (native, pc): (FrameId, u64),
         round: &[ScriptPlace],
         rest: Option<Rest>,
     ) {
-        let mapping = self.processes.spaces.find(space, pc);
-        let file = match mapping.map(|mapping| mapping.backing) {
+        let file = match self.spaces.find(self.space, pc).map(|mapping| mapping.backing) {
             Some(Backing::File(id)) => Some(id),
             // Compiled at run time by the process' interpreter.
-            Some(Backing::Anonymous) => self.processes.spaces.get(space).interpreter,
+            Some(Backing::Anonymous) => self.spaces.get(self.space).interpreter,
             _ => None,
         };
         if let Some(id) = file {
-            self.push_script(space, id, round, rest);
+            self.push_script(id, round, rest);
         }
         self.draft.leaf_first.push(native);
     }
 
     /// Appends frames for which no native frame of the interpreter's loop was found, after a mark that says so.
-    pub(crate) fn push_unplaced(&mut self, space: SpaceId, frames: &[ScriptPlace], rest: Option<Rest>) {
-        let spaces = &self.processes.spaces;
-        let Some(file) = spaces.get(space).interpreter else { return };
-        if frames.is_empty() || spaces.interpreter(file).is_none() {
+    pub(crate) fn push_unplaced(&mut self, frames: &[ScriptPlace], rest: Option<Rest>) {
+        let Some(file) = self.spaces.get(self.space).interpreter else { return };
+        if frames.is_empty() || self.spaces.interpreter(file).is_none() {
             return;
         }
         self.push_mark(file, Profile::APART);
-        self.push_script(space, file, frames, rest);
-    }
-
-    /// Reads the script frames of a thread that is not running. `None`: its process has no known interpreter,
-    /// or the interpreter doesn't know the thread. An error, with the interpreter's file: they can't be read.
-    pub(crate) fn read_script(&self, space: SpaceId, thread_pointer: u64) -> Option<Result<Script, FileId>> {
-        let spaces = &self.processes.spaces;
-        let (file, interpreter, bias) = spaces.mapped_interpreter(space)?;
-        let lists = interpreter.lists()?;
-        let memory = ProcessMemory(self.pid);
-        let thread = (self.pid, self.tid, thread_pointer);
-        let scripts = &spaces.get(space).scripts;
-        let state = scripts.borrow_mut().thread_state(thread, || lists.threads(&memory, bias));
-        let rounds = match state {
-            Ok(state) => lists.rounds(&memory, state?),
-            Err(error) => Err(error),
-        };
-        match rounds {
-            Ok(rounds) if rounds.is_empty() => None,
-            Ok(rounds) => Some(Ok(Script { time_ns: 0, rounds, is_cut: false })),
-            Err(_) => Some(Err(file)),
-        }
+        self.push_script(file, frames, rest);
     }
 
     /// Appends a mark for frames that could not be read.
@@ -89,14 +76,11 @@ impl StackBuilder<'_> {
     }
 
     /// Appends frames of the interpreter in a file.
-    fn push_script(&mut self, space: SpaceId, file: FileId, round: &[ScriptPlace], rest: Option<Rest>) {
-        let spaces = &self.processes.spaces;
+    fn push_script(&mut self, file: FileId, round: &[ScriptPlace], rest: Option<Rest>) {
+        let Self { names, spaces, profile, draft, space, pids } = self;
         let Some(interpreter) = spaces.interpreter(file) else { return };
-        let parent = self.processes.tasks.processes.get(&self.pid).map_or(0, |process| process.parent);
-        let pids = [self.pid, spaces.get(space).owner, parent];
-        let scripts = Rc::clone(&spaces.get(space).scripts);
+        let scripts = Rc::clone(&spaces.get(*space).scripts);
         let mut scripts = scripts.borrow_mut();
-        let (names, profile) = (&mut self.stacks.scripts, &mut self.out.profile);
         let dso = names.dso(profile, interpreter.language().tag);
         for place in round {
             let key = (place.code, place.offset, place.is_generator);
@@ -104,7 +88,7 @@ impl StackBuilder<'_> {
                 Some(&known) => known,
                 None => {
                     let function =
-                        scripts.function(place.code, |copied| read(interpreter, place.code, copied, pids));
+                        scripts.function(place.code, |copied| read(interpreter, place.code, copied, *pids));
                     let id = match function {
                         Some(known) => {
                             let first = (known.file.as_str(), known.first_line);
@@ -120,7 +104,7 @@ impl StackBuilder<'_> {
                     id
                 }
             };
-            self.draft.leaf_first.extend(id);
+            draft.leaf_first.extend(id);
         }
         match rest {
             Some(Rest::TooMany) => self.push_mark(file, Profile::MORE_FRAMES),
@@ -129,44 +113,37 @@ impl StackBuilder<'_> {
         }
     }
 
-    /// The native frames, innermost first, that are eval frames, if only their number is known: those in the interpreter's
-    /// loop, except the innermost if there is one more, as it has no script frame yet, or no longer.
-    pub(crate) fn counted_loops(
-        &self,
-        space: SpaceId,
-        calls: impl Iterator<Item = u64>,
-        rounds: usize,
-    ) -> Vec<bool> {
-        let mut before = None;
-        let is_round = |at: u64| {
-            let part = self.processes.spaces.loop_part(space, at);
-            begins_round(part, std::mem::replace(&mut before, part))
-        };
-        let mut loops: Vec<bool> = calls.map(is_round).collect();
-        if loops.iter().filter(|&&is_loop| is_loop).count() == rounds + 1
-            && let Some(innermost) = loops.iter_mut().find(|is_loop| **is_loop)
-        {
-            *innermost = false;
-        }
-        loops
-    }
-
     /// Appends a mark for missing frames.
     fn push_mark(&mut self, file: FileId, text: &str) {
-        let Some(interpreter) = self.processes.spaces.interpreter(file) else { return };
-        let (names, profile) = (&mut self.stacks.scripts, &mut self.out.profile);
+        let Self { names, profile, .. } = self;
+        let Some(interpreter) = self.spaces.interpreter(file) else { return };
         let dso = names.dso(profile, interpreter.language().tag);
         let function = names.function(profile, dso, text, ("", 0));
         self.draft.leaf_first.push(line_frame(profile, function, 0));
     }
 }
 
-/// Whether a part of the loop starts an eval frame; `before`: the part that contains the next inner frame.
-fn begins_round(part: Option<LoopPart>, before: Option<LoopPart>) -> bool {
-    match part {
-        Some(LoopPart::Loop) => true,
-        Some(LoopPart::Caller) => before != Some(LoopPart::Loop),
-        None => false,
+/// Reads the script frames of a thread that is not running. `None`: its process has no known interpreter,
+/// or the interpreter doesn't know the thread. An error, with the interpreter's file: they can't be read.
+pub(crate) fn read_script(
+    spaces: &AddressSpaces,
+    space: SpaceId,
+    (pid, tid, thread_pointer): (u32, u32, u64),
+) -> Option<Result<Script, FileId>> {
+    let (file, interpreter, bias) = spaces.mapped_interpreter(space)?;
+    let lists = interpreter.lists()?;
+    let memory = ProcessMemory(pid);
+    let thread = (pid, tid, thread_pointer);
+    let scripts = &spaces.get(space).scripts;
+    let state = scripts.borrow_mut().thread_state(thread, || lists.threads(&memory, bias));
+    let rounds = match state {
+        Ok(state) => lists.rounds(&memory, state?),
+        Err(error) => Err(error),
+    };
+    match rounds {
+        Ok(rounds) if rounds.is_empty() => None,
+        Ok(rounds) => Some(Ok(Script { time_ns: 0, rounds, is_cut: false })),
+        Err(_) => Some(Err(file)),
     }
 }
 

@@ -4,12 +4,13 @@
 use plumb_capture_api::{OffThread, OffUser};
 use plumb_interpreters::NativeFrame;
 use plumb_process::read_memory;
-use plumb_profile::{Frame, StackId, Truncation};
+use plumb_profile::Truncation;
 use plumb_unwind::{Avma, End, Memory, ReadError, Registers, Walked};
 
 use super::builder::StackBuilder;
-use super::copied::at_ip;
+use super::copied::{at_ip, push_with_script};
 use super::draft::{Ending, cut_of};
+use super::script::read_script;
 use crate::processes::Processes;
 use crate::spaces::SpaceId;
 
@@ -105,75 +106,59 @@ impl StoppedStack {
         let index = callers.take_while(|caller| at >= caller.slot.0.saturating_add(8)).count();
         (at >= self.sp && index + 1 < self.walked.len()).then_some(index)
     }
-}
 
-impl StackBuilder<'_> {
-    /// Appends the frames of a stopped thread, and the reason if they end before the root.
-    pub(crate) fn push_stopped(&mut self, stack: &StoppedStack) {
-        let Some(space) = self.space() else { return };
-        self.push_native(space, stack);
-        self.push_end(space, stack);
+    /// Appends the frames, and the reason if they end before the root.
+    pub(crate) fn append_to(&self, stack: &mut StackBuilder<'_>) {
+        if let Some(space) = stack.space() {
+            self.push_native(stack, space);
+            self.push_end(stack, space);
+        }
     }
 
     /// Appends the frames of a thread that is off the CPU, with its script frames, which only change while it runs.
-    fn push_off_user(&mut self, stack: &StoppedStack, thread_pointer: u64) {
-        let Some(space) = self.space() else { return };
-        match self.read_script(space, thread_pointer) {
+    fn append_with_script(&self, stack: &mut StackBuilder<'_>, thread_pointer: u64) {
+        let Some(space) = stack.space() else { return };
+        let thread = (stack.pid, stack.tid, thread_pointer);
+        match read_script(&stack.processes.spaces, space, thread) {
             Some(Ok(script)) => {
-                self.push_with_script(space, (&stack.walked, stack.walked.len()), (stack.sp, &script));
+                push_with_script(stack, space, (&self.walked, self.walked.len()), (self.sp, &script));
             }
             Some(Err(file)) => {
-                self.push_native(space, stack);
-                self.push_unreadable(file);
+                self.push_native(stack, space);
+                stack.scripts(space).push_unreadable(file);
             }
-            None => self.push_native(space, stack),
+            None => self.push_native(stack, space),
         }
-        self.push_end(space, stack);
+        self.push_end(stack, space);
     }
 
-    fn push_native(&mut self, space: SpaceId, stack: &StoppedStack) {
-        for frame in &stack.walked {
-            let id = self.walked_frame(space, frame);
-            self.draft.leaf_first.push(id);
-        }
+    fn push_native(&self, stack: &mut StackBuilder<'_>, space: SpaceId) {
+        let (mut frames, draft) = stack.frames(space);
+        draft.leaf_first.extend(self.walked.iter().map(|frame| frames.walked(frame)));
     }
 
-    /// Appends the reason why a stack ends before the root, if it does.
-    fn push_end(&mut self, space: SpaceId, stack: &StoppedStack) {
-        if let Some(cut) = cut_of(stack.end)
-            && let Ending::Truncation(cut, blamed) = self.blame(space, cut, stack.walked.last())
-        {
-            let marker = self.out.profile.frames.add(Frame::marker(cut, blamed));
-            self.draft.leaf_first.push(marker);
+    /// Appends the reason why the stack ends before the root, if it does.
+    fn push_end(&self, stack: &mut StackBuilder<'_>, space: SpaceId) {
+        if let Some(cut) = cut_of(self.end) {
+            let ending = stack.frames(space).0.blame(cut, self.walked.last());
+            stack.push_ending(ending);
         }
     }
+}
 
-    /// Appends the frames of a thread that is off the CPU.
-    pub(crate) fn push_off(&mut self, thread: &OffThread) {
-        self.push_kernel(thread.kernel.iter().enumerate().map(|(index, &address)| (address, index > 0)));
-        match &thread.user {
-            OffUser::Absent => {}
-            OffUser::Compat => self.push_cut(Truncation::OtherArchitecture),
-            OffUser::At(registers) => {
-                let mut memory = LiveStack { pid: self.pid, pages: Vec::new() };
-                let stack = StoppedStack::walk(self.processes, self.pid, registers, true, &mut memory);
-                self.push_off_user(&stack, thread.thread_pointer);
-            }
-        }
-        if self.draft.leaf_first.is_empty() {
-            self.push_cut(Truncation::NoUserStack);
+/// Appends the frames of a thread that is off the CPU.
+pub(crate) fn push_off(stack: &mut StackBuilder<'_>, thread: &OffThread) {
+    stack.push_kernel(thread.kernel.iter().enumerate().map(|(index, &address)| (address, index > 0)));
+    match &thread.user {
+        OffUser::Absent => {}
+        OffUser::Compat => stack.push_ending(Ending::Truncation(Truncation::OtherArchitecture, None)),
+        OffUser::At(registers) => {
+            let mut memory = LiveStack { pid: stack.pid, pages: Vec::new() };
+            let stopped = StoppedStack::walk(stack.processes, stack.pid, registers, true, &mut memory);
+            stopped.append_with_script(stack, thread.thread_pointer);
         }
     }
-
-    fn push_cut(&mut self, cut: Truncation) {
-        let marker = self.out.profile.frames.add(Frame::marker(cut, None));
-        self.draft.leaf_first.push(marker);
-    }
-
-    /// Puts the stack into the profile without a sample.
-    pub(crate) fn finish_uncounted(self) -> Option<StackId> {
-        let stack = self.out.profile.add_stack(&self.draft.leaf_first);
-        self.stacks.keep_room(self.draft.leaf_first, self.walked);
-        stack
+    if stack.draft.leaf_first.is_empty() {
+        stack.push_ending(Ending::Truncation(Truncation::NoUserStack, None));
     }
 }

@@ -10,12 +10,15 @@
 //! - After the record: see `Process::is_old_image`.
 
 use plumb_profile::{DsoId, Frame, FrameId, StackId, Truncation};
+use plumb_unwind::{End, Walked};
 
 use super::draft::{Draft, Ending};
 use super::intern::LastStack;
-use super::stitch::Stitcher;
+use super::stitch::{Beyond, Border, Frames, Stitcher};
 use crate::output::Output;
 
+/// Time between attempts to read a live stack. None is needed while the stack beyond a border was seen recently.
+const PAUSE_NS: u64 = 20_000_000;
 /// Stacks of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadStacks {
@@ -26,7 +29,7 @@ pub(crate) struct ThreadStacks {
     /// Samples since the last one with a readable stack that an exec may explain.
     pending: Vec<Pending>,
     /// Time of the last attempt to read its live stack, see `live`.
-    pub(crate) tried_ns: u64,
+    tried_ns: u64,
 }
 
 /// A sample that an exec may explain.
@@ -90,6 +93,39 @@ impl ThreadStacks {
             out.profile.samples.set_stack(pending.sample, pending.kernel_only);
             out.statistics.uncut(pending.cut);
         }
+    }
+
+    /// Passes the next sample to the stitcher, which is created with the first stack that is too deep for its copy.
+    pub(crate) fn begin_stitching(&mut self, now_ns: u64, end: End, is_live: bool) {
+        if end == End::BeyondCopy {
+            self.stitcher.get_or_insert_default();
+        }
+        self.stitcher.iter_mut().for_each(|stitcher| stitcher.begin(now_ns, is_live));
+    }
+
+    /// Whether the stitcher knows no callers beyond the unwound stack, or none seen recently.
+    pub(crate) fn is_cut_for_good(&mut self, walked: &[Walked]) -> bool {
+        self.stitcher.as_mut().is_some_and(|stitcher| !stitcher.knows_beyond(walked))
+    }
+
+    /// Passes the unwound stack of sample number `index` to the stitcher, if there is one. Returns `Some` if callers of it are known.
+    pub(crate) fn stitch(
+        &mut self,
+        frames: &mut impl Frames,
+        index: usize,
+        walked: &[Walked],
+        border: Border,
+    ) -> Option<Beyond> {
+        self.stitcher.as_mut()?.sample(frames, index, walked, border)
+    }
+
+    /// Whether the last attempt to read its live stack is long enough ago; if so, this is the next one.
+    pub(crate) fn may_read_live(&mut self, now_ns: u64) -> bool {
+        let is_due = now_ns.saturating_sub(self.tried_ns) >= PAUSE_NS;
+        if is_due {
+            self.tried_ns = now_ns;
+        }
+        is_due
     }
 
     /// Completes the truncated stacks of a thread that ends here, as far as possible.
