@@ -72,7 +72,7 @@ impl Drop for Killed {
 fn records_until_it_is_killed() {
     let Some(programs) = load(LoadOptions::default()) else { return };
     let options = plumb_capture_perf::SamplingOptions::default();
-    let mut recorder = Recorder::start_with(&Target::Machine, &options, Some(Box::new(programs)))
+    let mut recorder = Recorder::start_beside(&Target::Machine, &options, Some(Box::new(programs)), None)
         .expect("the machine can be recorded");
     while recorder.elapsed() < Duration::from_secs(60)
         && recorder.step(Duration::from_millis(50)).expect("recording goes on").is_none()

@@ -117,7 +117,7 @@ pub(crate) enum Program {
 
 /// The open perf events that make up one event of a recording.
 pub(crate) struct Events {
-    ground: Arc<EventContext>,
+    context: Arc<EventContext>,
     sampling: Sampling,
     program: Program,
     open: Vec<Event>,
@@ -133,11 +133,11 @@ pub(crate) struct Events {
 
 impl Events {
     /// Opens the events.
-    pub fn new(ground: Arc<EventContext>, sampling: Sampling, program: Program) -> Result<Self, Error> {
-        let inherit = matches!(ground.attachment, Attachment::Processes(_));
+    pub fn new(context: Arc<EventContext>, sampling: Sampling, program: Program) -> Result<Self, Error> {
+        let inherit = matches!(context.attachment, Attachment::Processes(_));
         let sampling = Sampling { inherit, ..sampling };
         let mut events = Self {
-            ground,
+            context,
             sampling,
             program,
             open: Vec::new(),
@@ -314,7 +314,7 @@ impl Events {
     }
 
     fn open_all(&self, sampling: &Sampling) -> Result<Vec<Event>, Error> {
-        match &self.ground.attachment {
+        match &self.context.attachment {
             Attachment::Cgroup(cgroup) => {
                 self.open_on_each(sampling, Whom::Cgroup(cgroup.as_fd()), Asked::Machine)
             }
@@ -326,7 +326,7 @@ impl Events {
     fn open_on_each(&self, sampling: &Sampling, whom: Whom<'_>, what: Asked) -> Result<Vec<Event>, Error> {
         let attrs = sampling.attrs();
         let mut events = Vec::new();
-        for (cpu, owner) in &self.ground.rings.owners {
+        for (cpu, owner) in &self.context.rings.owners {
             for attr in &attrs {
                 let mut event = match Event::open(attr, whom, *cpu) {
                     Ok(event) => event,

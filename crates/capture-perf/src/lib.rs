@@ -36,7 +36,7 @@ pub use plumb_ingest::{EndedCgroups, TakenProfile};
 pub use probe::{
     Abilities, attach_to_idle_event, count_events_of, try_counters, try_own_thread, try_trigger,
 };
-pub use recorder::{CoverageCounters, Recorded, Recorder};
+pub use recorder::{CoverageCounters, CoverageRule, Recorded, RecordedTarget, Recorder, SampleIntake};
 pub use setup::{SampledEvent, Setup};
 pub use sys::memory::{release_program, resident_memory, return_freed_memory, trim_memory};
 pub use sys::perf::Whom;

@@ -32,6 +32,21 @@ pub struct Setup {
     pub limits: Vec<String>,
 }
 
+impl Setup {
+    /// Notes the rate of a frequent event, and says once that it is.
+    pub(crate) fn note_frequent(&mut self, index: usize, sampling: &Sampling) {
+        let (hz, name) = (self.frequency_hz, sampling.counter.name());
+        let text = format!(
+            "{name} is frequent: each single one is a sample only at first, then there are about {hz} a second, \
+             which stand for several each; to sample each: -c 1"
+        );
+        if !self.limits.contains(&text) {
+            self.limits.push(text);
+        }
+        self.events[index].pace = sampling.pace;
+    }
+}
+
 /// An event of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampledEvent {

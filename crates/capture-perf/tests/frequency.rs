@@ -35,7 +35,7 @@ fn each_sample_weighs_the_period_at_which_it_was_taken() {
     let (mut stage, mut began) = (0, Instant::now());
     let mut used = Duration::ZERO;
     while recorder.step(Duration::from_millis(50)).expect("recording goes on").is_none() {
-        let now = recorder.target_cpu().map_or(used, |time| time.total());
+        let now = recorder.target_mut().cpu_time().map_or(used, |time| time.total());
         // Measured in the program's own CPU time: on a busy machine a stage is longer.
         let is_over = now - used >= Duration::from_millis(600) || began.elapsed() > Duration::from_secs(60);
         if stage + 1 < STAGES.len() && is_over {

@@ -108,7 +108,7 @@ fn what_found_no_room_is_counted() {
         return;
     }
     // The rings, which hold some thousand samples, are not read while ten thousand come, however busy the machine is.
-    let pid = recorder.pids()[0];
+    let pid = recorder.target().pids()[0];
     let used = || plumb_process::procfs::cpu_time(pid).map(|(own, _)| own.total());
     while used().is_some_and(|used| used < Duration::from_millis(500)) {
         std::thread::sleep(Duration::from_millis(10));
@@ -233,12 +233,12 @@ fn a_recording_whose_past_is_folded_goes_on_whole() {
     let mut recorder = Recorder::start(&target, &options).expect("it can be recorded");
     let (mut folds, mut folded) = (0, 0);
     while recorder.step(Duration::from_millis(20)).expect("recording goes on").is_none() {
-        let samples = recorder.profile().samples.len();
+        let samples = recorder.samples().profile().samples.len();
         if samples - folded > 100 && folds < 3 {
             let TakenProfile { mut profile, running, .. } = recorder.take();
             profile.fold(&Past { kept: 10, times: &[], running: &running, nodes: 1000 });
-            recorder.put_back(profile.compacted());
-            folded = recorder.profile().samples.len() - 10;
+            recorder.samples_mut().put_back(profile.compacted());
+            folded = recorder.samples().profile().samples.len() - 10;
             assert!(folded < samples - 10, "there were equal ones: {folded} of {samples}");
             folds += 1;
         }

@@ -73,14 +73,14 @@ impl RecordingJournal {
     /// Writes new data if it is due, and drops stacks and samples from memory if they are large. `is_scarce`: little
     /// memory is left.
     pub fn look(&mut self, recorder: &mut Recorder, is_scarce: bool, notices: &mut dyn Notices) {
-        let profile = recorder.profile();
+        let profile = recorder.samples().profile();
         let bytes = profile.samples.len() as u64 * SAMPLE + profile.stacks.len() as u64 * NODE;
         let is_large = bytes > self.most || is_scarce && bytes > self.most / 4;
         let is_due = self.path.is_some() && Instant::now() >= self.next;
         if self.journal.is_none() || !(is_due || is_large) {
             return;
         }
-        let is_part = is_large && recorder.can_be_in_parts();
+        let is_part = is_large && recorder.samples_mut().can_be_in_parts();
         if is_part || is_due {
             let before = cpu_time();
             if let Err(error) = self.append(recorder, is_part) {
@@ -94,13 +94,13 @@ impl RecordingJournal {
     fn append(&mut self, recorder: &mut Recorder, is_part: bool) -> Result<(), RecordError> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         if is_part {
-            recorder.end_part();
+            recorder.samples_mut().end_part();
         }
         let mut meta = recorder.facts_so_far();
         meta.recorder = RecordRequest::RECORDER.into();
         meta.command.clone_from(&self.words);
         let earlier = &mut self.earlier;
-        recorder.meanwhile(|profile| {
+        recorder.samples_mut().meanwhile(|profile| {
             if !is_part {
                 return journal.grow(profile, &meta);
             }
@@ -111,10 +111,10 @@ impl RecordingJournal {
             Ok(())
         })?;
         if is_part {
-            recorder.forget_ended();
-            journal.forget(recorder.profile());
+            recorder.samples_mut().forget_ended();
+            journal.forget(recorder.samples().profile());
             // Writing made another copy of the tables.
-            recorder.meanwhile(|_| plumb_capture_perf::trim_memory());
+            recorder.samples_mut().meanwhile(|_| plumb_capture_perf::trim_memory());
         }
         Ok(())
     }

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 
 use plumb_analyze::{Pulse, Rates, Tick, is_clock};
 use plumb_capture_perf::{CoverageCounters, trim_memory};
-use plumb_process::usage::CpuTime;
-use plumb_process::usage::own_cpu_time;
+use plumb_process::usage::{CpuTime, monotonic_ns, own_cpu_time};
 use plumb_profile::{Past, ProcessId, Profile};
 use plumb_symbolize::{Options, make_readable};
 use plumb_target::{Descendants, Prints, Running};
@@ -163,13 +162,13 @@ impl LiveSession {
     pub fn step(&mut self, timeout: Duration, notices: &mut dyn Notices) -> Result<Step, RecordError> {
         let step = self.recording.session.step(timeout)?;
         let is_end = matches!(step, Step::Ended(_));
-        if let Some(notice) = self.recording.session.recorder.notice().filter(|_| !is_end) {
+        if let Some(notice) = self.recording.session.recorder.target_mut().notice().filter(|_| !is_end) {
             notices.of_target(self.recording.session.target(), notice);
         }
         if self.named.elapsed() >= NAMES {
             self.named = Instant::now();
             let WindowedRecording { session, symbols, .. } = &mut self.recording;
-            session.recorder.meanwhile(|profile| symbols.round(profile));
+            session.recorder.samples_mut().meanwhile(|profile| symbols.round(profile));
         }
         if self.ticked.elapsed() >= TICK {
             self.tick();
@@ -183,12 +182,12 @@ impl LiveSession {
         self.ticked = Instant::now();
         self.store_names(self.name_wait);
         self.fold();
-        let target_cpu = self.recording.session.recorder.target_cpu();
-        let time_ns = self.recording.session.recorder.now_ns();
+        let target_cpu = self.recording.session.recorder.target_mut().cpu_time();
+        let time_ns = monotonic_ns();
         self.coverage.insert(time_ns, self.recording.session.recorder.coverage_counters());
         self.pulse.push(Tick {
             time_ns,
-            samples: self.recording.session.recorder.statistics().samples,
+            samples: self.recording.session.recorder.samples().statistics().samples,
             lost: self.recording.session.recorder.lost(),
             target_cpu_ns: target_cpu.map(CpuTime::total_ns),
             own_cpu_ns: own_cpu_time().total_ns(),
@@ -202,13 +201,13 @@ impl LiveSession {
     /// The reason for low or high coverage between two ticks.
     fn coverage_gap(&self, rates: &Rates) -> Option<String> {
         let (from, to) = (self.coverage.get(&rates.from_ns)?, self.coverage.get(&rates.to_ns)?);
-        self.recording.session.recorder.coverage_gap(&to.since(*from))
+        self.recording.session.recorder.coverage().gap(&to.since(*from))
     }
 
     /// Stores the names that are found, and waits at most this long for those of new samples.
     fn store_names(&mut self, wait: Duration) {
         let WindowedRecording { session, symbols, .. } = &mut self.recording;
-        session.recorder.meanwhile(|profile| {
+        session.recorder.samples_mut().meanwhile(|profile| {
             if !wait.is_zero() {
                 symbols.round(profile);
                 symbols.settle(wait);
@@ -225,12 +224,12 @@ impl LiveSession {
         // The last fold left at most half as many rows.
         let most =
             if self.recording.session.is_scarce() { self.most.map(|rows| rows / 3 * 2) } else { self.most };
-        if !Rows::of(self.recording.session.recorder.profile()).exceed(most) {
+        if !Rows::of(self.recording.session.recorder.samples().profile()).exceed(most) {
             return;
         }
         let TakenWindow { mut profile, running, .. } = self.recording.take();
         let (pulse, limits) = (&mut self.pulse, self.limits);
-        let past = self.recording.session.recorder.meanwhile(|_| {
+        let past = self.recording.session.recorder.samples_mut().meanwhile(|_| {
             fold_past(&mut profile, running, pulse, limits);
             let past = profile.compacted();
             drop(profile);
@@ -240,7 +239,7 @@ impl LiveSession {
         });
         // With many distinct rows, the next folding happens at twice as many.
         self.most = Rows::of(&past).map(|rows| rows * 2).max(self.limits);
-        self.recording.session.recorder.put_back(past);
+        self.recording.session.recorder.samples_mut().put_back(past);
     }
 
     /// Waits at each tick for the names of new samples: a printed table can't be corrected later.
@@ -260,7 +259,7 @@ impl LiveSession {
         self.tick();
         let rates = self.pulse.rates_until(until_ns.unwrap_or(u64::MAX), length_ns);
         let summed = |profile: &mut Profile| profile.summed(rates.from_ns, rates.to_ns);
-        let mut profile = self.recording.session.recorder.meanwhile(summed);
+        let mut profile = self.recording.session.recorder.samples_mut().meanwhile(summed);
         own_probes::leave_out(&mut profile);
         let setup = self.recording.session.recorder.setup();
         WindowSum {

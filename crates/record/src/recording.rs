@@ -139,13 +139,13 @@ fn watch(
             Step::Ended(end) => return Ok(Some(end)),
             Step::GoesOn => {}
         }
-        if let Some(notice) = session.recorder.notice() {
+        if let Some(notice) = session.recorder.target_mut().notice() {
             notices.of_target(session.target(), notice);
         }
-        if session.recorder.is_waiting() {
+        if session.recorder.target().is_waiting() {
             continue;
         }
-        let (elapsed, statistics) = (session.recorder.elapsed(), session.recorder.statistics());
+        let (elapsed, statistics) = (session.recorder.elapsed(), session.recorder.samples().statistics());
         notices.progress(Progress::Sampling { elapsed, statistics });
         looks.symbols.look(&mut session.recorder);
         let is_scarce = session.look_at_memory();

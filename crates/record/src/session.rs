@@ -73,7 +73,7 @@ impl Session {
     pub fn look_at_memory(&mut self) -> bool {
         if self.memory.is_due() {
             let memory = &mut self.memory;
-            self.recorder.meanwhile(|_| memory.look());
+            self.recorder.samples_mut().meanwhile(|_| memory.look());
         }
         self.memory.is_scarce()
     }

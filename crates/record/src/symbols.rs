@@ -38,11 +38,11 @@ impl SymbolLookup {
         let elapsed = recorder.elapsed();
         let session = &mut self.session;
         if elapsed < self.next {
-            recorder.briefly(|profile| session.note_processes(profile));
+            recorder.samples_mut().briefly(|profile| session.note_processes(profile));
             return;
         }
         self.next = elapsed + INTERVAL.max(elapsed / SHARE).min(LONGEST);
-        recorder.meanwhile(|profile| {
+        recorder.samples_mut().meanwhile(|profile| {
             session.take(profile);
             session.round(profile);
         });

@@ -126,7 +126,7 @@ impl WindowedRecording {
 
     /// Measured weight so far that is in no window.
     pub fn unmeasured(&mut self) -> Unmeasured {
-        self.session.recorder.unmeasured().unwrap_or_default()
+        self.session.recorder.samples_mut().unmeasured().unwrap_or_default()
     }
 
     /// Sleeps until there is work or `timeout` has passed, and does the work.
@@ -146,7 +146,7 @@ impl WindowedRecording {
     /// Starts symbolizing new frames if `finds_names`, then calls `look` with the window so far.
     pub fn look(&mut self, finds_names: bool, look: impl FnOnce(&Profile)) {
         let (symbols, recorder) = (&mut self.symbols, &mut self.session.recorder);
-        let profile = recorder.profile();
+        let profile = recorder.samples().profile();
         let now = Rows { frames: profile.frames.len(), processes: profile.processes.len() };
         let is_brief = now.are_few_more(self.looked);
         self.looked = now;
@@ -158,14 +158,14 @@ impl WindowedRecording {
             look(profile);
         };
         match is_brief {
-            true => recorder.briefly(work),
-            false => recorder.meanwhile(work),
+            true => recorder.samples_mut().briefly(work),
+            false => recorder.samples_mut().meanwhile(work),
         }
     }
 
     /// Does work that may take long, while the recorder's rings are emptied beside it.
     pub fn meanwhile(&mut self, work: impl FnOnce()) {
-        self.session.recorder.meanwhile(|_| work());
+        self.session.recorder.samples_mut().meanwhile(|_| work());
     }
 
     /// Takes out the samples since the last call, symbolized. Nothing keeps IDs of the old profile, which may be stored, sent or dropped.
@@ -181,8 +181,8 @@ impl WindowedRecording {
     /// Symbolizes the frames that still lack names, except those left to the receiver. Returns the files among them that the receiver may have as well.
     fn find_last_names(&mut self) -> Vec<BuildId> {
         let Self { session, symbols, sent, patience, .. } = self;
-        let vanished = session.recorder.vanished();
-        session.recorder.meanwhile(|profile| {
+        let vanished = session.recorder.samples().vanished();
+        session.recorder.samples_mut().meanwhile(|profile| {
             let build_id = |(dso, _): &(DsoId, File)| profile.dsos[*dso].build_id.clone();
             let is_left = |one: &_| build_id(one).is_some_and(|build_id| sent.contains(&build_id));
             let vanished: Vec<_> = vanished.into_iter().filter(|one| !is_left(one)).collect();

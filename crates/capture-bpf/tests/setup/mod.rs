@@ -122,7 +122,7 @@ pub fn record_awake(
 ) -> (Recorded, Duration) {
     const WAIT: Duration = Duration::from_millis(20);
     let mut recorder =
-        Recorder::start_with(target, &options, Some(Box::new(programs))).expect("recording begins");
+        Recorder::start_beside(target, &options, Some(Box::new(programs)), None).expect("recording begins");
     let mut kept_away = Duration::ZERO;
     loop {
         let (begin, used) = (Instant::now(), own_cpu_time().total());

@@ -20,7 +20,7 @@ pub(super) fn number_of(place: usize, events_of_measure: usize) -> usize {
 pub(super) fn assign(
     wanted: &mut [Sampling],
     unwinder: &mut dyn KernelUnwinder,
-    ground: &EventContext,
+    context: &EventContext,
     limit_hz: Option<u32>,
     limits: &mut Vec<String>,
 ) -> Result<Vec<Program>, Error> {
@@ -41,7 +41,7 @@ pub(super) fn assign(
         } else if sampling.is_copied || only_measures {
             Ok(Program::Absent)
         } else if sampling.counter.is_place() {
-            watch(number, sampling, unwinder, ground, limit_hz)
+            watch(number, sampling, unwinder, context, limit_hz)
         } else if interrupts.is_none_or(|first| first == place) {
             let program = unwinder.program().map(|program| program.try_clone_to_owned()).transpose();
             let program = program.map_err(Error::system("keeping a program"))?;
@@ -69,12 +69,12 @@ fn watch(
     number: usize,
     sampling: &mut Sampling,
     unwinder: &mut dyn KernelUnwinder,
-    ground: &EventContext,
+    context: &EventContext,
     limit_hz: Option<u32>,
 ) -> Result<Program, String> {
     let trigger = sampling.counter.trigger().filter(|_| sampling.counter.is_watchable(sampling.code));
     let trigger = trigger.ok_or("only part of the code is asked for")?;
-    let is_scoped = match ground.attachment {
+    let is_scoped = match context.attachment {
         Attachment::Cgroup(_) => true,
         Attachment::Everyone => false,
         Attachment::Processes(_) => return Err("events are inherited from thread to thread".into()),
@@ -85,7 +85,7 @@ fn watch(
     let copiers = unwinder.watch(&watched).map_err(|error| error.to_string())?;
     let event = match tracepoint {
         Some(_) => None,
-        None => Some(open(number, sampling, unwinder, ground).map_err(|error| error.to_string())?),
+        None => Some(open(number, sampling, unwinder, context).map_err(|error| error.to_string())?),
     };
     let way_in = copiers.way_in.as_deref().map(Into::into);
     sampling.copier = Some(Copier { way_in, is_scope: is_scoped });
@@ -97,9 +97,9 @@ fn open(
     number: usize,
     sampling: &Sampling,
     unwinder: &dyn KernelUnwinder,
-    ground: &EventContext,
+    context: &EventContext,
 ) -> std::io::Result<Event> {
-    let cpu = ground.rings.cpus().next().unwrap_or(0);
+    let cpu = context.rings.cpus().next().unwrap_or(0);
     let attr = Sampling { part: Part { tells: false, ..sampling.part }, ..sampling.clone() }.attr();
     let mut event = Event::open(&attr, Whom::Everyone, cpu)?;
     let program = unwinder.at_function().ok_or(ErrorKind::Unsupported)?;

@@ -4,12 +4,10 @@
 
 use plumb_capture_api::SamplingRate;
 use plumb_process::procfs::MachineTimes;
-use plumb_process::usage::{CpuTime, monotonic_ns};
+use plumb_process::usage::CpuTime;
 use plumb_profile::{COVERAGE_GAP, Scope};
 
-use super::Recorder;
-use crate::account::Account;
-use crate::attr::Code;
+use crate::attr::{Code, Sampling};
 
 /// Coverage in percent that needs no explanation.
 const FAIR: std::ops::RangeInclusive<f64> = 95.0..=105.0;
@@ -21,15 +19,15 @@ const EXPLAINS: f64 = 0.2;
 /// A reading of the counters from which coverage and its causes follow, or their growth between two readings.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CoverageCounters {
-    time_ns: u64,
+    pub(super) time_ns: u64,
     /// `None`: not known.
-    samples: Option<u64>,
-    lost: u64,
-    throttled: u64,
-    target_cpu: Option<CpuTime>,
-    machine: MachineTimes,
+    pub(super) samples: Option<u64>,
+    pub(super) lost: u64,
+    pub(super) throttled: u64,
+    pub(super) target_cpu: Option<CpuTime>,
+    pub(super) machine: MachineTimes,
     /// Run time of other tools' BPF programs that suppress samples.
-    others_ns: u64,
+    pub(super) others_ns: u64,
 }
 
 impl CoverageCounters {
@@ -47,51 +45,24 @@ impl CoverageCounters {
     }
 }
 
-impl Recorder {
-    /// Reads the counters of coverage: all count from the start of the recording but the time and the machine's times.
-    pub fn coverage_counters(&mut self) -> CoverageCounters {
-        let target_cpu = self.target_cpu();
-        self.coverage_counters_with(target_cpu)
-    }
+/// The properties of a recording that coverage and its causes depend on.
+pub struct CoverageRule<'r> {
+    /// Of the clock; `None`: there is none, and no coverage.
+    pub(super) clock: Option<&'r Sampling>,
+    /// Number of CPUs of the machine.
+    pub(super) cpus: usize,
+    pub(super) scope: Scope,
+    /// Names of other tools' programs that suppress samples.
+    pub(super) other_programs: &'r [String],
+    /// Whether the account of the target's CPU time may miss processes.
+    pub(super) account_has_gaps: bool,
+}
 
-    pub(super) fn coverage_counters_with(&self, target_cpu: Option<CpuTime>) -> CoverageCounters {
-        let (all, samples) = (self.statistics().samples, &self.profile().samples);
-        let clock = self.sampled.iter().find(|one| one.is_clock());
-        let samples = match (self.sampled.len(), clock) {
-            (1, _) => Some(all),
-            // With several events, the number is unknown once a part was removed from memory.
-            (_, Some(clock)) if samples.len() as u64 == all => {
-                Some(samples.iter().filter(|sample| sample.event == clock.id).count() as u64)
-            }
-            _ => None,
-        };
-        CoverageCounters {
-            time_ns: monotonic_ns(),
-            samples,
-            lost: self.lost(),
-            throttled: self.statistics().throttled,
-            target_cpu,
-            machine: MachineTimes::now(),
-            others_ns: self.copies.blind.others.run_ns,
-        }
-    }
-
-    /// The growth of these counters since the recording began.
-    pub(super) fn since_began(&self, counters: CoverageCounters) -> CoverageCounters {
-        counters.since(CoverageCounters {
-            time_ns: self.began.monotonic_ns,
-            samples: Some(0),
-            target_cpu: Some(CpuTime::default()),
-            machine: self.began.machine,
-            ..CoverageCounters::default()
-        })
-    }
-
+impl CoverageRule<'_> {
     /// The reason for low or high coverage over this growth of the counters; `None`: normal or unknown.
-    pub fn coverage_gap(&self, growth: &CoverageCounters) -> Option<String> {
-        let clock = self.sampled.iter().find(|one| one.is_clock())?;
-        let SamplingRate::Frequency(hz) = clock.events.sampling().pace else { return None };
-        let (hz, code) = (f64::from(hz), clock.events.sampling().code);
+    pub fn gap(&self, growth: &CoverageCounters) -> Option<String> {
+        let &Sampling { pace: SamplingRate::Frequency(hz), code, .. } = self.clock? else { return None };
+        let hz = f64::from(hz);
         let time = match code {
             Code::All => growth.target_cpu?.total(),
             Code::User => growth.target_cpu?.user,
@@ -127,7 +98,7 @@ impl Recorder {
     fn losses(&self, (missing, asked): (f64, f64), hz: f64, growth: &CoverageCounters) -> Vec<String> {
         let explains = |samples: f64| samples >= EXPLAINS * missing;
         // Effects on the whole machine are attributed to the target by its share of the CPU time.
-        let whole = growth.time_ns as f64 / 1e9 * self.host.cpus.len() as f64 * hz;
+        let whole = growth.time_ns as f64 / 1e9 * self.cpus as f64 * hz;
         let of_machine = |seconds: f64| explains(seconds * hz * (asked / whole.max(1.0)).min(1.0));
         let mut causes = Vec::new();
         let others_s = growth.others_ns as f64 / 1e9;
@@ -135,7 +106,7 @@ impl Recorder {
             causes.push(format!(
                 "BPF programs of other tools ({}) ran for {others_s:.2} s, and the kernel drops samples meanwhile that a BPF program is to \
                  take; --capture perf has them",
-                self.copies.blind.others.names.join(", ")
+                self.other_programs.join(", ")
             ));
         }
         if explains(growth.lost as f64) {
@@ -160,7 +131,7 @@ impl Recorder {
                 "processors spent {interrupts:.2} s in interrupts, some of it charged to the target while its clock could not fire"
             ));
         }
-        if self.setup.scope == Scope::Inherited {
+        if self.scope == Scope::Inherited {
             causes.push("events are inherited from thread to thread, which misses short processes; as root they aren't".into());
         }
         causes
@@ -168,11 +139,72 @@ impl Recorder {
 
     /// Causes of more samples than the accounted CPU time explains.
     fn excesses(&self) -> Vec<String> {
-        match (&self.account, self.setup.scope) {
-            (Account::Processes(_) | Account::Command(_), scope) if scope != Scope::Cgroup => {
-                vec!["processes that ended between two looks at /proc, or that nobody waited for, are missing in the processor time".into()]
-            }
-            _ => Vec::new(),
+        match self.account_has_gaps && self.scope != Scope::Cgroup {
+            true => vec![
+                "processes that ended between two looks at /proc, or that nobody waited for, are missing in the processor time".into()
+            ],
+            false => Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::attr::{Counter, Part};
+
+    fn sampling(hz: u32) -> Sampling {
+        let (counter, pace) = (Counter::CpuClock, SamplingRate::Frequency(hz));
+        let part = Part::alone(&counter, pace);
+        Sampling {
+            counter,
+            code: Code::All,
+            pace,
+            period: 1,
+            stack_copy: 0,
+            is_copied: false,
+            inherit: false,
+            count_lost: false,
+            part,
+            copier: None,
+        }
+    }
+
+    /// Counters of one second with one second of CPU time, and this number of samples.
+    fn growth(samples: u64) -> CoverageCounters {
+        let user = Duration::from_secs(1);
+        let target_cpu = Some(CpuTime { user, system: Duration::ZERO });
+        CoverageCounters {
+            time_ns: 1_000_000_000,
+            samples: Some(samples),
+            target_cpu,
+            ..CoverageCounters::default()
+        }
+    }
+
+    #[test]
+    fn a_gap_has_the_causes_that_explain_enough_of_it() {
+        let (clock, others) = (sampling(1000), ["tool".to_owned()]);
+        let rule = CoverageRule {
+            clock: Some(&clock),
+            cpus: 2,
+            scope: Scope::Cgroup,
+            other_programs: &others,
+            account_has_gaps: true,
+        };
+        let gap = |growth| rule.gap(&growth).unwrap_or_default();
+        assert_eq!(gap(growth(960)), "", "96% need no explanation");
+        assert!(gap(CoverageCounters { lost: 100, ..growth(800) }).contains("100 samples were lost"));
+        assert!(
+            gap(CoverageCounters { lost: 10, ..growth(800) }).contains("no cause was found: 10 samples lost")
+        );
+        let others = CoverageCounters { others_ns: 150_000_000, lost: 10, ..growth(800) };
+        assert!(gap(others).contains("BPF programs of other tools (tool) ran for 0.15 s"));
+        assert!(gap(growth(1200)).contains("120%: no cause was found"), "a cgroup's account is complete");
+        let rule = CoverageRule { scope: Scope::FilteredSystem, ..rule };
+        assert!(rule.gap(&growth(1200)).is_some_and(|gap| gap.contains("nobody waited for")));
+        assert_eq!(CoverageRule { clock: None, ..rule }.gap(&growth(10)), None, "nothing to expect");
     }
 }

@@ -9,11 +9,11 @@ use std::fs;
 use std::time::Duration;
 
 use plumb_capture_api::SamplingRate;
+use plumb_ingest::SampleWeights;
 use plumb_process::Host;
 use plumb_process::usage::{monotonic_ns, nanoseconds};
 
-use super::Recorder;
-use super::sampled::Sampled;
+use super::sampled::{Sampled, SampledEvents};
 use crate::period::PeriodKeeper;
 use crate::watchdog::{Sight, Storm, Watchdog};
 
@@ -28,10 +28,12 @@ const HIGHEST_RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
 
 /// Guards the machine against the hardware counters of a recording.
 pub(super) struct Guard {
+    /// The counters that are sampled: none after a second storm.
     counters: Vec<Counting>,
     watchdog: Watchdog,
     sight: Sight,
     has_slowed: bool,
+    /// The kernel's highest rate before, until it is restored.
     highest_before: Option<u32>,
 }
 
@@ -47,7 +49,7 @@ struct Counting {
 
 impl Guard {
     /// Guards the hardware counters among the events; `None` if there are none. `cycles_per_ns`: the CPU's speed.
-    pub fn new(events: &[Sampled], host: &Host, cycles_per_ns: f64) -> Option<Self> {
+    pub fn new(events: &SampledEvents, host: &Host, cycles_per_ns: f64) -> Option<Self> {
         let counting = |(index, one): (usize, &Sampled)| {
             let sampling = one.events.sampling();
             let keeper = match sampling.pace {
@@ -57,7 +59,7 @@ impl Guard {
             sampling.counter.is_hardware().then_some(Counting { index, keeper, counted: BTreeMap::new() })
         };
         let counters: Vec<Counting> = events.iter().enumerate().filter_map(counting).collect();
-        let paces = counters.iter().map(|one| events[one.index].events.sampling().pace);
+        let paces = counters.iter().map(|one| events.at(one.index).events.sampling().pace);
         let asked = paces.map(|pace| match pace {
             SamplingRate::Frequency(hz) => Some(hz),
             SamplingRate::Period(_) => None,
@@ -112,87 +114,95 @@ impl Guard {
         };
         self.counters.iter_mut().filter_map(slower).collect()
     }
-}
 
-impl Recorder {
-    /// Checks the hardware counters, if there are any and it is due.
-    pub(super) fn guard(&mut self) {
-        let Some(guard) = &mut self.guard else { return };
+    /// Checks the counters, if it is due: adjusts their periods, and on a storm reduces or stops their samples. Returns a message for each counter
+    /// of which there are fewer samples from now on. `elapsed`: time since the start of the recording.
+    pub fn check(
+        &mut self,
+        events: &mut SampledEvents,
+        weights: &mut SampleWeights<'_>,
+        elapsed: Duration,
+    ) -> Vec<String> {
         let now_ns = monotonic_ns();
-        if now_ns < guard.sight.now_ns + INTERVAL_NS {
-            return;
+        if self.counters.is_empty() || now_ns < self.sight.now_ns + INTERVAL_NS {
+            return Vec::new();
         }
-        let better = guard.look(&self.sampled);
-        guard.sight = Sight { now_ns, highest_hz: highest_rate(), ..guard.sight };
-        let storm = guard.watchdog.look(guard.sight);
-        guard.sight.late_ns = 0;
-        match storm {
-            None => better.into_iter().for_each(|(index, period)| {
-                // On failure the period stays as it is, which is long enough.
-                self.set_period(index, period);
-            }),
-            Some(storm) => self.calm(storm),
-        }
-        self.belonging.learn(&self.sampled);
-    }
-
-    /// Sets the period of a counter. Returns whether that succeeded.
-    fn set_period(&mut self, index: usize, period: u64) -> bool {
-        let one = &mut self.sampled[index];
-        let since_ns = monotonic_ns();
-        let is_set = one.events.set_period(period).is_ok();
-        if is_set {
-            self.ingest.weights().weigh_from(one.id, since_ns, period);
-        }
-        is_set
-    }
-
-    /// On a first storm, reduces the samples; on another one, stops them.
-    fn calm(&mut self, storm: Storm) {
-        let Some(guard) = &mut self.guard else { return };
-        if !guard.has_slowed {
-            let times = match storm {
-                Storm::Interrupts(hz) => (hz / HARMLESS_HZ).max(FEWER),
-                Storm::Lowered(..) | Storm::Late(_) => FEWER,
-            };
-            let slower = guard.slow_down(times, &self.sampled);
-            for (index, period) in slower {
-                if !self.set_period(index, period) {
-                    self.sampled[index].events.stop();
+        events.change(|all| {
+            let better = self.look(all);
+            self.sight = Sight { now_ns, highest_hz: highest_rate(), ..self.sight };
+            let storm = self.watchdog.look(self.sight);
+            self.sight.late_ns = 0;
+            match storm {
+                None => {
+                    for (index, period) in better {
+                        // On failure the period stays as it is, which is long enough.
+                        set_period(&mut all[index], weights, period);
+                    }
+                    Vec::new()
                 }
-                let name = self.sampled[index].events.sampling().counter.name();
-                self.setup.limits.push(format!(
-                    "{name}: one sample every {period} from here on, {times} times fewer than before, to spare this machine: \
-                     {storm}; without such interrupts: -e cpu-clock"
-                ));
+                Some(storm) if !self.has_slowed => self.reduce(all, weights, storm),
+                Some(storm) => self.end(all, storm, elapsed),
             }
-            return;
-        }
-        let seconds = self.elapsed().as_secs_f64();
-        let Some(guard) = self.guard.take() else { return };
-        for one in &guard.counters {
-            let events = &self.sampled[one.index].events;
+        })
+    }
+
+    /// Reduces the samples after a first storm.
+    fn reduce(&mut self, all: &mut [Sampled], weights: &mut SampleWeights<'_>, storm: Storm) -> Vec<String> {
+        let times = match storm {
+            Storm::Interrupts(hz) => (hz / HARMLESS_HZ).max(FEWER),
+            Storm::Lowered(..) | Storm::Late(_) => FEWER,
+        };
+        let slower = self.slow_down(times, all);
+        let slowed = |(index, period): (usize, u64)| {
+            let one = &mut all[index];
+            if !set_period(one, weights, period) {
+                one.events.stop();
+            }
+            let name = one.events.sampling().counter.name();
+            format!(
+                "{name}: one sample every {period} from here on, {times} times fewer than before, to spare this machine: \
+                 {storm}; without such interrupts: -e cpu-clock"
+            )
+        };
+        slower.into_iter().map(slowed).collect()
+    }
+
+    /// Stops all samples after a second storm.
+    fn end(&mut self, all: &[Sampled], storm: Storm, elapsed: Duration) -> Vec<String> {
+        let seconds = elapsed.as_secs_f64();
+        let stopped = |one: Counting| {
+            let events = &all[one.index].events;
             events.stop();
             let name = events.sampling().counter.name();
-            self.setup.limits.push(format!(
+            format!(
                 "{name}: not sampled after the first {seconds:.1} s, to spare this machine: {storm}; without such \
                  interrupts: -e cpu-clock"
-            ));
-        }
-        self.setup.limits.extend(set_back(guard.highest_before));
+            )
+        };
+        let mut limits: Vec<String> = self.counters.drain(..).map(stopped).collect();
+        limits.extend(self.restore());
+        limits
     }
 
-    /// Restores the kernel's limit, if interrupts caused it to be lowered.
-    pub(super) fn set_back(&mut self) {
-        if let Some(guard) = self.guard.take() {
-            self.setup.limits.extend(set_back(guard.highest_before));
-        }
+    /// Restores the kernel's highest rate; returns a message if interrupts had caused it to be lowered.
+    pub fn restore(&mut self) -> Option<String> {
+        set_back(self.highest_before.take())
     }
+}
+
+/// Sets the period of a counter. Returns whether that succeeded.
+fn set_period(one: &mut Sampled, weights: &mut SampleWeights<'_>, period: u64) -> bool {
+    let since_ns = monotonic_ns();
+    let is_set = one.events.set_period(period).is_ok();
+    if is_set {
+        weights.weigh_from(one.id, since_ns, period);
+    }
+    is_set
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let _ = set_back(self.highest_before);
+        let _ = self.restore();
     }
 }
 

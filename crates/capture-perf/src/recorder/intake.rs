@@ -1,24 +1,56 @@
-//! Access to a recording in progress.
+//! The records and messages of a recording, and the profile that is made of them.
+//!
+//! Elsewhere: which events there are (`sampled`), the facts on the recording as a whole (`finish`).
 
 use std::fs::File;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use plumb_capture_api::Unmeasured;
-use plumb_ingest::TakenProfile;
-use plumb_process::usage::monotonic_ns;
-use plumb_profile::{DsoId, Meta, Profile};
+use plumb_capture_api::{KernelUnwinder, Measure, Unmeasured};
+use plumb_ingest::{Ingest, Statistics, TakenProfile};
+use plumb_profile::{DsoId, Profile};
 
-use super::Recorder;
-use super::sampled::Sampled;
-use crate::error::Error;
+use super::sampled::SampledEvents;
+use crate::events::EventContext;
+use crate::merge::Merge;
+use crate::overflow::OverflowBuffer;
+use crate::ring::Ring;
 use crate::unwinder::AttachedUnwinder;
 
-impl Recorder {
+/// Limits for waiting for accounts of processes at the end: the time without any, and the total
+/// time.
+const SETTLE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(1));
+
+/// The samples of a recording in progress: reads records and messages, and keeps the profile of them.
+pub struct SampleIntake {
+    pub(super) context: Arc<EventContext>,
+    pub(super) rings: Merge<OverflowBuffer<Ring>>,
+    pub(super) unwinder: Option<AttachedUnwinder>,
+    pub(super) ingest: Ingest,
+    /// Memory for cached unwind information that is not in use, in bytes.
+    pub(super) unwind_memory: usize,
+    /// Whether the weight of samples is known only at the end.
+    pub(super) is_weighed_later: bool,
+    /// Whether earlier samples were summed up.
+    pub(super) has_folded: bool,
+}
+
+impl SampleIntake {
+    /// The profile so far. More frames and files may come, but none changes or disappears.
+    pub fn profile(&self) -> &Profile {
+        self.ingest.profile()
+    }
+
+    /// Counts of samples so far.
+    pub fn statistics(&self) -> &Statistics {
+        self.ingest.statistics()
+    }
+
     /// Runs `work` on the profile so far, for any length of time: records that arrive are moved out of the rings. `work` may add names
     /// to frames; rows must stay as they are.
     pub fn meanwhile<R>(&mut self, work: impl FnOnce(&mut Profile) -> R) -> R {
-        let Self { rings, ingest, unwinder, .. } = self;
-        let fetch = || unwinder.iter_mut().for_each(AttachedUnwinder::fetch);
-        rings.moving(|| work(ingest.profile_mut()), fetch)
+        self.moving(|ingest| work(ingest.profile_mut()))
     }
 
     /// Runs `work`, which must take far less time than the kernel needs to fill its rings: about a millisecond.
@@ -32,32 +64,13 @@ impl Recorder {
         self.ingest.vanished()
     }
 
-    /// The current time on the clock of the samples, in nanoseconds.
-    pub fn now_ns(&self) -> u64 {
-        monotonic_ns()
-    }
-
     /// Off-CPU times so far that are in no sample; `None`: they are not measured.
     pub fn unmeasured(&mut self) -> Option<Unmeasured> {
         self.measure().map(|measure| measure.unmeasured())
     }
 
-    /// Takes out everything recorded since the last call, and continues with a new profile with the same events: nothing here keeps
-    /// an ID of the old one. Counts of lost samples and CPU time continue, and its `meta` holds them for the whole recording so far.
-    ///
-    /// If off-CPU times are measured, ongoing ones are included up to now.
-    pub fn take(&mut self) -> TakenProfile {
-        let Self { rings, ingest, unwinder, .. } = self;
-        let mut kept = unwinder.as_mut().map(|unwinder| unwinder.end_window(ingest)).unwrap_or_default();
-        let fetch = || unwinder.iter_mut().for_each(AttachedUnwinder::fetch);
-        let mut taken = rings.moving(|| ingest.take(kept.samples()), fetch);
-        unwinder.iter_mut().for_each(|unwinder| unwinder.keep(std::mem::take(&mut kept)));
-        taken.profile.meta = self.facts_so_far();
-        taken
-    }
-
-    /// Puts back samples that [`Recorder::take`] has just returned and that were folded ([`Profile::fold`]) since. As rows are
-    /// no longer single samples, samples can't be compared with CPU time from now on.
+    /// Puts back samples that [`Recorder::take`](super::Recorder::take) has just returned and that were folded ([`Profile::fold`]) since. As
+    /// rows are no longer single samples, samples can't be compared with CPU time from now on.
     pub fn put_back(&mut self, past: Profile) {
         self.ingest.put_back(past);
         self.has_folded = true;
@@ -66,44 +79,16 @@ impl Recorder {
     /// Whether stacks and samples may be taken out of the profile during the recording. False if the weight of samples is
     /// known only at the end: off-CPU times, and events that are not clocks.
     pub fn can_be_in_parts(&mut self) -> bool {
-        let is_weighed_later = |one: &Sampled| one.is_scaled() || one.events.is_taken();
-        self.measure().is_none() && !self.sampled.iter().any(is_weighed_later)
-    }
-
-    /// Changes the clock's frequency to `hz` per second of CPU time. A sample weighs the period at which it was taken; each change
-    /// loses less than one period per CPU.
-    ///
-    /// # Errors
-    /// The kernel opens no new events: the old ones continue.
-    pub fn set_frequency(&mut self, hz: u32) -> Result<(), Error> {
-        let hz = hz.max(1);
-        if self.sampled.iter().any(|one| one.events.sampling().period().is_some()) {
-            // Records without a period belong to the old frequency up to here.
-            self.read(monotonic_ns());
-        }
-        for one in &mut self.sampled {
-            if one.is_clock() && !one.events.sampling().counter.is_hardware() {
-                one.events.set_frequency(hz)?;
-                one.events
-                    .sampling()
-                    .period()
-                    .iter()
-                    .for_each(|&each| self.ingest.weights().weigh_each(one.id, each));
-            }
-        }
-        self.setup.frequency_hz = hz;
-        self.belonging.learn(&self.sampled);
-        Ok(())
+        self.measure().is_none() && !self.is_weighed_later
     }
 
     /// Ends a part of the recording: no stack or sample now in the profile is read or changed any more, so that
-    /// [`Recorder::meanwhile`] may take all of them out next.
+    /// [`SampleIntake::meanwhile`] may take all of them out next.
     pub fn end_part(&mut self) {
-        let ingest = &mut self.ingest;
         if let Some(unwinder) = &mut self.unwinder {
-            unwinder.add_counts_now(ingest);
+            unwinder.add_counts_now(&mut self.ingest);
         }
-        ingest.end_part();
+        self.ingest.end_part();
     }
 
     /// Removes lifetimes and mappings of ended processes from the profile; the caller must have stored them
@@ -112,26 +97,118 @@ impl Recorder {
         self.ingest.forget_ended();
     }
 
-    /// The facts about the whole recording, as if it had ended now.
-    pub fn facts_so_far(&mut self) -> Meta {
-        let target_cpu = self.target_cpu();
-        self.facts(monotonic_ns(), target_cpu)
+    /// Takes out everything since the last call; `meta` is left empty.
+    pub(super) fn take(&mut self) -> TakenProfile {
+        let Self { ingest, unwinder, .. } = self;
+        let mut kept = unwinder.as_mut().map(|unwinder| unwinder.end_window(ingest)).unwrap_or_default();
+        let taken = self.moving(|ingest| ingest.take(kept.samples()));
+        self.unwinder.iter_mut().for_each(|unwinder| unwinder.keep(std::mem::take(&mut kept)));
+        taken
     }
 
-    /// The recording so far, as if it had ended now. Stacks that later samples might complete are truncated in it.
-    pub fn so_far(&mut self) -> Profile {
-        let target_cpu = self.target_cpu();
-        let mut profile = self.meanwhile(|profile| profile.clone());
-        profile.meta = self.facts(monotonic_ns(), target_cpu);
-        if self.has_folded {
-            profile.meta.target_cpu_ns = None;
-            profile.meta.warnings.push(
-                "to save memory earlier samples are folded: their weights are there, but those with the same stack are one sample, \
-                 and processes that have ended are one for each program"
-                    .into(),
-            );
+    /// Runs `work` while records and messages are moved out of the kernel's buffers.
+    fn moving<R>(&mut self, work: impl FnOnce(&mut Ingest) -> R) -> R {
+        let Self { rings, ingest, unwinder, .. } = self;
+        let fetch = || unwinder.iter_mut().for_each(AttachedUnwinder::fetch);
+        rings.moving(|| work(ingest), fetch)
+    }
+
+    /// Descriptors that become readable when there is something to read.
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.context.rings.descriptors().chain(self.kernel().map(KernelUnwinder::wakes))
+    }
+
+    /// The kernel unwinder, if one is used.
+    pub(super) fn kernel(&self) -> Option<&dyn KernelUnwinder> {
+        self.unwinder.as_ref().map(AttachedUnwinder::kernel)
+    }
+
+    /// The measurement of the kernel unwinder, if it has one.
+    pub(super) fn measure(&mut self) -> Option<&mut dyn Measure> {
+        self.unwinder.as_mut()?.measure()
+    }
+
+    /// Number of tables requested so far by the kernel unwinder.
+    pub(super) fn wants(&self) -> u64 {
+        self.unwinder.as_ref().map_or(0, AttachedUnwinder::wants)
+    }
+
+    /// Reads all records that are not newer than `until_ns`, and the messages in between.
+    pub(super) fn read(&mut self, events: &SampledEvents, until_ns: u64) {
+        let Self { ingest, rings, .. } = self;
+        let Some(unwinder) = &mut self.unwinder else {
+            rings.drain(until_ns, |record| ingest.record(events.of(record), record));
+            return;
+        };
+        // Before the records: when a message is sent, the records it depends on are in the rings already.
+        unwinder.take(ingest);
+        let mut between = unwinder.begin();
+        rings.drain(until_ns, |record| {
+            between.hand_out(ingest, record.timestamp().unwrap_or(0));
+            ingest.record(events.of(record), record);
+        });
+        between.hand_out(ingest, until_ns);
+        between.end(ingest);
+        unwinder.add_counts(ingest, until_ns);
+        if unwinder.is_due() {
+            // Until the table is supplied, stacks are copied, so that the rings would soon be full.
+            rings.moving(|| unwinder.supply(ingest), || {});
         }
-        profile.samples.sort_by_time();
-        profile
+    }
+
+    /// Maintains what is kept beside the profile, to be called periodically.
+    pub(super) fn look(&mut self) {
+        self.ingest.processes().look_at_queues(false);
+        self.ingest.code().look_at_tables(self.unwind_memory);
+    }
+
+    /// Number of samples that the kernel dropped so far, and of records that were moved to a file and could not be read back. LOST records don't name
+    /// the lost records: nearly all are samples. The last loss has no record, which is why the events are read too.
+    pub(super) fn lost(&self, events: &SampledEvents) -> u64 {
+        let statistics = self.statistics();
+        events.lost(self.kernel()).max(statistics.lost_samples + statistics.lost_records) + self.rings.lost()
+    }
+
+    /// Stops measuring. Reads the stacks of ongoing waits that could not be unwound at their start: the table may not have been loaded yet.
+    pub(super) fn stop_measuring(&mut self) {
+        let Some(unwinder) = &mut self.unwinder else { return };
+        // On failure, slightly more is measured.
+        let _ = unwinder.unwatch();
+        // Waits that can't be read now are in the sum, without a stack.
+        let _ = unwinder.look_at_threads(&mut self.ingest, true);
+        if let Some(measure) = unwinder.measure() {
+            let _ = measure.stop();
+        }
+    }
+
+    /// Reports threads that are off the CPU at the end.
+    pub(super) fn add_pending(&mut self, ended_ns: u64) {
+        if let Some(unwinder) = &mut self.unwinder {
+            unwinder.add_pending(&mut self.ingest, ended_ns);
+        }
+    }
+
+    /// Scales the weights of samples to the kernel's counts. `of_target`: the events count only the target.
+    pub(super) fn weigh(&mut self, events: &SampledEvents, of_target: bool) {
+        let kernel = self.unwinder.as_ref().map(AttachedUnwinder::kernel);
+        events.weigh(&mut self.ingest.weights(), kernel, of_target);
+    }
+
+    /// Handles late records: the kernel frees a task, and closes its account, milliseconds after its exit.
+    pub(super) fn settle(&mut self, events: &SampledEvents) {
+        if self.unwinder.is_none() {
+            return;
+        }
+        // Counts may wait for a message of the last read.
+        self.read(events, u64::MAX);
+        let (begin, mut last, mut open) =
+            (Instant::now(), Instant::now(), self.ingest.processes().open_accounts());
+        while open > 0 && last.elapsed() < SETTLE.0 && begin.elapsed() < SETTLE.1 {
+            std::thread::sleep(Duration::from_millis(5));
+            self.read(events, u64::MAX);
+            if open != std::mem::replace(&mut open, self.ingest.processes().open_accounts()) {
+                last = Instant::now();
+            }
+        }
     }
 }

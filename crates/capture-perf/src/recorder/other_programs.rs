@@ -1,13 +1,10 @@
-//! Samples that the kernel drops while another tool's program runs: detects missing samples, and falls back to copying stacks.
+//! Samples that the kernel drops while another tool's program runs: decides when to fall back to copying stacks.
 //!
 //! Elsewhere: finding which programs ran (`KernelUnwinder::other_programs`).
 
 use plumb_capture_api::OtherPrograms;
-use plumb_process::usage::monotonic_ns;
 
-use super::Recorder;
-use crate::attr::{Counter, period_ns};
-use plumb_profile::Scope;
+use crate::unwinder::AttachedUnwinder;
 
 /// Shortest time between two checks.
 const INTERVAL_NS: u64 = 100_000_000;
@@ -16,13 +13,13 @@ const TOO_MUCH: f64 = 0.05;
 /// With less CPU time of the target than this, the missing share is unknown.
 const ENOUGH_NS: u64 = 20_000_000;
 
-/// Observations so far.
+/// Watches the programs of other tools, until stacks are copied because of them.
 #[derive(Debug, Default)]
-pub(super) struct Blind {
+pub(super) struct OtherProgramsWatch {
     /// Time and totals of the last check.
     before: Sight,
     /// Programs that suppressed samples so far.
-    pub others: OtherPrograms,
+    pub seen: OtherPrograms,
     /// Whether stacks are copied now.
     is_over: bool,
 }
@@ -53,59 +50,33 @@ impl Sight {
     }
 }
 
-impl Recorder {
-    /// Falls back to copying where other tools' programs suppress too many samples.
-    pub(super) fn heed_other_programs(&mut self) {
-        let now_ns = monotonic_ns();
-        let is_due = now_ns >= self.copies.blind.before.now_ns + INTERVAL_NS;
-        if self.copies.blind.is_over || !is_due || !self.sampled.iter().any(|one| one.events.is_decided()) {
-            return;
+impl OtherProgramsWatch {
+    /// Whether a check is due.
+    pub fn is_due(&self, now_ns: u64) -> bool {
+        !self.is_over && now_ns >= self.before.now_ns + INTERVAL_NS
+    }
+
+    /// Asks which programs of other tools ran, if due or `now`, unless stacks are copied already.
+    pub fn look(&mut self, unwinder: Option<&mut AttachedUnwinder>, now: bool) {
+        if let Some(unwinder) = unwinder.filter(|_| !self.is_over) {
+            self.seen = unwinder.other_programs(now);
         }
-        self.look_at_other_programs(false);
-        let others_ns = self.copies.blind.others.run_ns;
+    }
+
+    /// Whether the programs seen suppress too many samples, so that stacks have to be copied from now on. `clock`: a clock's count for the target,
+    /// and the time that its samples represent, if only the target is counted.
+    pub fn suppress_samples(&mut self, now_ns: u64, clock: impl FnOnce() -> Option<(u64, u64)>) -> bool {
+        let others_ns = self.seen.run_ns;
         if others_ns == 0 {
-            self.copies.blind.before = Sight { now_ns, ..Sight::default() };
-            return;
+            self.before = Sight { now_ns, ..Sight::default() };
+            return false;
         }
-        let (clock_ns, sampled_ns) = self.clock_and_samples().unzip();
+        let (clock_ns, sampled_ns) = clock().unzip();
         let now = Sight { now_ns, others_ns, clock_ns, sampled_ns: sampled_ns.unwrap_or(0) };
-        let before = std::mem::replace(&mut self.copies.blind.before, now);
+        let before = std::mem::replace(&mut self.before, now);
         // The first check has no earlier one to compare with.
-        if before.now_ns == 0 || !now.is_too_much(before) {
-            return;
-        }
-        self.copies.blind.is_over = true;
-        let decided = self.sampled.iter_mut().filter(|one| one.events.is_decided());
-        let went_on = decided.map(|one| one.events.go_on_without()).collect::<Result<Vec<_>, _>>();
-        self.belonging.learn(&self.sampled);
-        if went_on.is_ok() {
-            let names = self.copies.blind.others.names.join(", ");
-            let seconds = self.elapsed().as_secs_f64();
-            self.setup.limits.push(format!(
-                "stacks are copied from {seconds:.1} s on, as with --capture perf: the kernel drops samples that a BPF program is to take \
-                 while one of another tool runs ({names})"
-            ));
-        }
-    }
-
-    /// Checks which programs of other tools run, if due or `now`, unless the fallback is in effect.
-    pub(super) fn look_at_other_programs(&mut self, now: bool) {
-        if let Some(unwinder) = self.unwinder.as_mut().filter(|_| !self.copies.blind.is_over) {
-            self.copies.blind.others = unwinder.other_programs(now);
-        }
-    }
-
-    /// The clock's count for the target and the time that its samples represent, if only the target is counted.
-    fn clock_and_samples(&self) -> Option<(u64, u64)> {
-        let mut decided = self.sampled.iter().filter(|one| one.events.is_decided());
-        let clock = decided
-            .next()
-            .filter(|one| one.events.sampling().counter == Counter::CpuClock && one.is_clock())?;
-        if decided.next().is_some() || !self.counts_target_only() || self.setup.scope == Scope::System {
-            return None;
-        }
-        let asked = self.unwinder.as_ref()?.kernel().handed_over().asked();
-        Some((clock.events.counted()?, asked.saturating_mul(period_ns(self.setup.frequency_hz))))
+        self.is_over = before.now_ns != 0 && now.is_too_much(before);
+        self.is_over
     }
 }
 
@@ -130,5 +101,19 @@ mod tests {
         assert!(!is_too_much(sight(200, 20, Some(60), 50)), "too little to tell");
         assert!(sight(200, 16, None, 0).is_too_much(sight(100, 10, None, 0)));
         assert!(!sight(200, 14, None, 0).is_too_much(sight(100, 10, None, 0)));
+    }
+
+    #[test]
+    fn the_watch_ends_once_stacks_are_copied() {
+        let mut watch = OtherProgramsWatch::default();
+        let mut look = |now: u64, others: u64| {
+            let is_due = watch.is_due(now * MS);
+            watch.seen.run_ns = others * MS;
+            (is_due, is_due && watch.suppress_samples(now * MS, || None))
+        };
+        assert_eq!(look(1000, 0), (true, false));
+        assert_eq!(look(1050, 0), (false, false), "looked a moment ago");
+        assert_eq!(look(1100, 50), (true, true));
+        assert_eq!(look(1200, 100), (false, false), "stacks are copied");
     }
 }

@@ -13,11 +13,15 @@ use plumb_table_cache::TableCache;
 use plumb_target::begin::{check, follow_all, release};
 use plumb_target::{Held, Target, TargetError, signals};
 
-use super::assign::assign;
-use super::ends::Observed;
+use super::Recorder;
+use super::assign::{assign, number_of};
+use super::began::Began;
+use super::copies::StackCopies;
 use super::guard::Guard;
-use super::sampled::{Belonging, Sampled};
-use super::{Began, Blind, Copies, Recorder};
+use super::intake::SampleIntake;
+use super::other_programs::OtherProgramsWatch;
+use super::sampled::{Sampled, SampledEvents};
+use super::target::{FoundTarget, RecordedTarget};
 use crate::account::Account;
 use crate::attr::{Code, Counter, Sampling};
 use crate::error::Error;
@@ -41,20 +45,11 @@ const SAMPLES_IN_RING: usize = 64;
 impl Recorder {
     /// Starts to record. A command has started its program when this returns.
     pub fn start(target: &Target, options: &SamplingOptions) -> Result<Self, Error> {
-        Self::start_with(target, options, None)
+        Self::start_beside(target, options, None, None)
     }
 
     /// Starts to record with a kernel unwinder, if one is given. If it measures off-CPU time, that is recorded too, or alone
-    /// if `options` names no counter.
-    pub fn start_with(
-        target: &Target,
-        options: &SamplingOptions,
-        unwinder: Option<Box<dyn KernelUnwinder>>,
-    ) -> Result<Self, Error> {
-        Self::start_beside(target, options, unwinder, None)
-    }
-
-    /// As [`start_with`](Self::start_with), with an observer of the target that starts with the recording and is ended by the caller.
+    /// if `options` names no counter. `beside`: an observer of the target that starts with the recording and is ended by the caller.
     pub fn start_beside(
         target: &Target,
         options: &SamplingOptions,
@@ -71,45 +66,41 @@ impl Recorder {
         let (choice, machine) = choose(&host, &options)?;
         let setup::Choice { events: wanted, frequency_hz, cycles_per_ns, mut limits } = choice;
         let (rings, mapped) = Rings::map(&host.cpus, wanted.iter().any(Sampling::is_each))?;
-        let (mut observed, held) = Observed::hold(target, &options)?;
-        let pids = &observed.pids;
+        let (found, held) = FoundTarget::hold(target, &options)?;
+        let pids = &found.pids;
         let attachment = setup::attach(&host, machine, target, pids, (&wanted[0], &mut limits))?;
         let scope = setup::scope(&attachment, target);
         let account = Account::open(&attachment, target, pids);
         let sizer = StackCopySizer::new(wanted[0].stack_copy, (rings.bytes / SAMPLES_IN_RING) as u32);
         let began = Began::now(own, pids);
         follow_target(target, &attachment, pids, (&mut unwinder, &mut beside))?;
-        let ground = Arc::new(EventContext { rings, attachment });
+        let context = Arc::new(EventContext { rings, attachment });
         let by_frequency = options.period.is_none().then_some(frequency_hz);
         let wanted = wanted.into_iter().map(|one| Sampling { stack_copy: sizer.bytes(), ..one }).collect();
-        let (opened, mut unwinder) = open_all(&ground, wanted, unwinder, by_frequency, &mut limits)?;
-        let mut ingest = ingest_for(target, &ground.attachment, pids, &options);
-        let sampled = declare_all(&mut ingest, opened, &mut unwinder, scope);
-        let ids = numbered(&sampled);
-        observed.watch_ends();
-        let info = sampled[0].events.sampling().parse_info();
+        let (opened, mut unwinder) = open_all(&context, wanted, unwinder, by_frequency, &mut limits)?;
+        let mut ingest = ingest_for(target, &context.attachment, pids, &options);
+        let events = SampledEvents::new(declare_all(&mut ingest, opened, &mut unwinder, scope));
+        let ids = numbered(&events);
+        let info = events.first().events.sampling().parse_info();
         let waiting = |ring| OverflowBuffer::new(ring).in_directory(options.overflow_directory.clone());
         let mut recorder = Self {
-            setup: Setup {
-                events: sampled.iter().map(Sampled::setup).collect(),
-                frequency_hz,
-                scope,
-                limits,
-            },
-            rings: Merge::new(mapped.into_iter().map(waiting).collect(), info),
-            observed,
-            ground,
-            guard: Guard::new(&sampled, &host, cycles_per_ns),
-            host,
-            belonging: Belonging::of_events(&sampled),
-            sampled,
-            copies: Copies { sizer, wants: [0; 2], blind: Blind::default() },
-            ingest,
-            unwind_memory: options.unwind_memory,
-            unwinder: unwinder.map(|unwinder| AttachedUnwinder::new(unwinder, ids)),
-            account,
+            setup: Setup { events: events.iter().map(Sampled::setup).collect(), frequency_hz, scope, limits },
             began,
-            has_folded: false,
+            target: RecordedTarget::watch(found, target, (context.clone(), account)),
+            guard: Guard::new(&events, &host, cycles_per_ns),
+            host,
+            samples: SampleIntake {
+                context,
+                rings: Merge::new(mapped.into_iter().map(waiting).collect(), info),
+                unwinder: unwinder.map(|unwinder| AttachedUnwinder::new(unwinder, ids)),
+                ingest,
+                unwind_memory: options.unwind_memory,
+                is_weighed_later: events.are_weighed_later(),
+                has_folded: false,
+            },
+            events,
+            copies: StackCopies::new(sizer),
+            other_programs: OtherProgramsWatch::default(),
         };
         recorder.begin(target)?;
         recorder.let_go(target, held, beside)?;
@@ -124,39 +115,38 @@ impl Recorder {
         beside: Option<&mut dyn TargetObserver>,
     ) -> Result<(), Error> {
         if !matches!(target, Target::Machine) {
-            self.ingest.processes().watch_queues();
+            self.samples.ingest.processes().watch_queues();
         }
         let begun = beside.map_or(Ok(()), TargetObserver::begin);
         begun.map_err(Error::system("starting what watches beside"))?;
         if held.is_some() {
             // The preparation time, while it was held, does not belong to the command.
-            self.began = Began::now(self.began.own, &self.observed.pids);
+            self.began.again(self.target.pids());
         }
-        self.ingest.profile_mut().meta.start_ns = self.began.monotonic_ns;
+        self.samples.ingest.profile_mut().meta.start_ns = self.began.monotonic_ns;
         if let (Some(held), Target::Command(launch)) = (held, target) {
-            self.observed.child = Some(release(held, launch)?);
+            self.target.child = Some(release(held, launch)?);
         }
         Ok(())
     }
 
     /// Starts counting samples.
     fn begin(&mut self, target: &Target) -> Result<(), Error> {
-        if self.unwinder.is_none() {
+        if self.samples.unwinder.is_none() {
             return Ok(());
         }
-        if !matches!(target, Target::Command(_)) {
-            self.warm_up()?;
-            self.account = Account::open(&self.ground.attachment, target, &self.observed.pids);
-            self.began = Began::now(self.began.own, &self.observed.pids);
-        }
-        let late = self.sampled.iter().map(|one| &one.events).filter(|events| !events.is_walked_in_kernel());
-        late.into_iter().try_for_each(Events::start)?;
-        let Some(unwinder) = &mut self.unwinder else { return Ok(()) };
-        unwinder.start().map_err(Error::system("starting what walks stacks"))?;
         // A command is held, and has not waited for anything of its own yet.
-        if !matches!(target, Target::Command(_))
-            && let Err(error) = unwinder.look_at_threads(&mut self.ingest, false)
-        {
+        let is_running = !matches!(target, Target::Command(_));
+        if is_running {
+            self.warm_up()?;
+            self.target.begin_account(target);
+            self.began.again(self.target.pids());
+        }
+        let late = self.events.iter().map(|one| &one.events).filter(|events| !events.is_walked_in_kernel());
+        late.into_iter().try_for_each(Events::start)?;
+        let SampleIntake { unwinder: Some(unwinder), ingest, .. } = &mut self.samples else { return Ok(()) };
+        unwinder.start().map_err(Error::system("starting what walks stacks"))?;
+        if is_running && let Err(error) = unwinder.look_at_threads(ingest, false) {
             self.setup.limits.push(format!(
                 "threads that were off the processor before the recording began are missing until they run: {error}"
             ));
@@ -169,12 +159,12 @@ impl Recorder {
         let begin = Instant::now();
         let (mut wants, mut last) = (0, begin);
         while last.elapsed() < WARM_UP.0 && begin.elapsed() < WARM_UP.1 {
-            let files: Vec<_> = self.unwinder.iter().map(|unwinder| unwinder.kernel().wakes()).collect();
+            let files: Vec<_> = self.samples.kernel().map(KernelUnwinder::wakes).into_iter().collect();
             let left = WARM_UP.0.saturating_sub(last.elapsed()).as_millis() as i32 + 1;
             signals::poll(&files, left).map_err(Error::system("waiting for messages"))?;
-            self.read(monotonic_ns());
+            self.samples.read(&self.events, monotonic_ns());
             self.guard();
-            let now = self.unwinder.as_ref().map_or(0, AttachedUnwinder::wants);
+            let now = self.samples.wants();
             if now != wants {
                 (wants, last) = (now, Instant::now());
             }
@@ -218,31 +208,31 @@ fn measured(unwinder: &mut Box<dyn KernelUnwinder>) -> Option<Measured> {
 }
 
 /// The events by program number: those of a measurement come first.
-fn numbered(sampled: &[Sampled]) -> Vec<EventId> {
-    let measured = sampled.iter().flat_map(|one| {
+fn numbered(events: &SampledEvents) -> Vec<EventId> {
+    let measured = events.iter().flat_map(|one| {
         let first = one.id.index();
         (first..first + one.events_of_measure).map(EventId::from_index)
     });
-    measured.chain(sampled.iter().filter(|one| !one.is_measure()).map(|one| one.id)).collect()
+    measured.chain(events.iter().filter(|one| one.number.is_some()).map(|one| one.id)).collect()
 }
 
 /// Opens all events, and starts those that may start before samples count. Returns the kernel unwinder if any event
 /// uses it.
 #[allow(clippy::type_complexity, reason = "events with their limits, and what came in")]
 fn open_all(
-    ground: &Arc<EventContext>,
+    context: &Arc<EventContext>,
     mut wanted: Vec<Sampling>,
     mut unwinder: Option<Box<dyn KernelUnwinder>>,
     by_frequency: Option<u32>,
     limits: &mut Vec<String>,
 ) -> Result<(Vec<(Events, Option<Limit>)>, Option<Box<dyn KernelUnwinder>>), Error> {
     let programs = match &mut unwinder {
-        Some(unwinder) => assign(&mut wanted, &mut **unwinder, ground, by_frequency, limits)?,
+        Some(unwinder) => assign(&mut wanted, &mut **unwinder, context, by_frequency, limits)?,
         None => wanted.iter().map(|_| Program::Absent).collect(),
     };
     let is_used = programs.iter().any(|program| !matches!(program, Program::Absent));
     let unwinder = unwinder.filter(|_| is_used);
-    let open = |(sampling, program)| open_events(ground, sampling, program, by_frequency);
+    let open = |(sampling, program)| open_events(context, sampling, program, by_frequency);
     let all = wanted.into_iter().zip(programs).map(open).collect::<Result<Vec<_>, _>>()?;
     // Events that no program handles would count too early.
     let is_early = |events: &Events| unwinder.is_none() || events.is_walked_in_kernel();
@@ -343,13 +333,13 @@ fn follow_beside(
 
 /// Opens an event. `by_frequency`: the sampling rate to keep to if each occurrence is sampled and it turns out to be frequent.
 fn open_events(
-    ground: &Arc<EventContext>,
+    context: &Arc<EventContext>,
     sampling: Sampling,
     program: Program,
     by_frequency: Option<u32>,
 ) -> Result<(Events, Option<Limit>), Error> {
     let each = sampling.pace == SamplingRate::Period(1) && !sampling.is_measure();
-    let mut events = Events::new(ground.clone(), sampling, program)?;
+    let mut events = Events::new(context.clone(), sampling, program)?;
     let limit = by_frequency.filter(|_| each);
     if limit.is_some() && !events.is_taken() {
         events.prepare(SamplingRate::Period(Limit::first()))?;
@@ -364,18 +354,19 @@ fn declare_all(
     scope: Scope,
 ) -> Vec<Sampled> {
     let measure = unwinder.as_mut().and_then(measured);
-    opened.into_iter().map(|opened| declare(ingest, opened, measure, scope)).collect()
+    let declare = |(place, opened)| declare(ingest, place, opened, (measure, scope));
+    opened.into_iter().enumerate().map(declare).collect()
 }
 
-/// Declares an event; for that of a measurement, all events of `measure`.
+/// Declares the event at a place in the order of the options; for that of a measurement, all events of `measure`.
 fn declare(
     ingest: &mut Ingest,
+    place: usize,
     (events, limit): (Events, Option<Limit>),
-    measure: Option<Measured>,
-    scope: Scope,
+    (all_measure, scope): (Option<Measured>, Scope),
 ) -> Sampled {
     let sampling = events.sampling();
-    let measure = measure.filter(|_| sampling.is_measure());
+    let measure = all_measure.filter(|_| sampling.is_measure());
     let happens = sampling.counter.trigger().is_some_and(|trigger| !trigger.is_hardware());
     let id = ingest.add_event(sampling.counter.name(), sampling.counter.unit());
     if let Some((events, accumulation)) = measure {
@@ -393,6 +384,7 @@ fn declare(
         Some(copier) => ingest.weights().weigh_as_said(id, copier.way_in.clone()),
         None => ingest.weights().weigh_each(id, sampling.period().unwrap_or(1)),
     }
-    let events_of_measure = measure.map_or(0, |(events, _)| events.len());
-    Sampled { id, events_of_measure, events, limit }
+    let number_of_events = |measure: Option<Measured>| measure.map_or(0, |(events, _)| events.len());
+    let number = measure.is_none().then(|| number_of(place, number_of_events(all_measure)));
+    Sampled { id, number, events_of_measure: number_of_events(measure), events, limit }
 }

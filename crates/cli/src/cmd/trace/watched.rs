@@ -64,7 +64,7 @@ impl Watched {
     pub fn pids(&self) -> &[u32] {
         match self {
             Watched::Alone(subject) => subject.pids(),
-            Watched::Sampled(recorder) => recorder.pids(),
+            Watched::Sampled(recorder) => recorder.target().pids(),
         }
     }
 
@@ -97,7 +97,7 @@ impl Watched {
     pub fn notice(&mut self) -> Option<Notice> {
         match self {
             Watched::Alone(subject) => subject.notice(),
-            Watched::Sampled(recorder) => recorder.notice(),
+            Watched::Sampled(recorder) => recorder.target_mut().notice(),
         }
     }
 
