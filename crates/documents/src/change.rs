@@ -4,15 +4,14 @@ pub mod words;
 
 use plumb_analyze::{Change, Diff, DiffRow, Evidence, Kind, Mark, Moved, Per, Subject, Visibility};
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 document! {
-    /// The change of the total, the method, and the rows that the caller shows. `sides` describes the base and the new side.
+    /// The change of the total, the method, and the rows that the caller shows. `sides` describes the base and the new side to whom asked.
     pub struct DiffDocument<'d> as "Comparison" of (
         diff: &'d Diff<'_, '_>,
         event: Option<&'d str>,
         unit: Option<&'d str>,
-        sides: [Value; 2],
+        sides: ComparedSides<'d>,
         rows: Vec<ChangedRow<'d>>,
     ) {
         version: u32 = crate::JSON_VERSION,
@@ -27,11 +26,118 @@ document! {
         },
         all: ChangeDocument = ChangeDocument::new(&diff.whole, diff.options.alpha),
         rows: Vec<ChangedRow<'d>> = rows,
-        /// The sides, and members that only a command or only the page has.
         #[serde(flatten)]
         #[cfg_attr(test, ts(skip))]
-        pub more: Map<String, Value> = Map::from_iter(["base".to_owned(), "new".to_owned()].into_iter().zip(sides)),
+        sides: ComparedSides<'d> = sides,
     }
+}
+
+/// The base and the new side, with what only a command or only the page is told.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum ComparedSides<'d> {
+    /// To a command.
+    Files(ComparedFiles<'d>),
+    /// To the page.
+    Names(ComparedNames<'d>),
+}
+
+/// The recordings of the two sides, and how they were compared.
+#[derive(Serialize)]
+pub struct ComparedFiles<'d> {
+    /// Recordings of the base.
+    pub base: Vec<ComparedFile<'d>>,
+    /// Recordings of the new side.
+    pub new: Vec<ComparedFile<'d>>,
+    /// Unit of comparison.
+    pub per: PerDocument,
+    /// Ratio of the speeds of the new side and of the base.
+    pub speed: SpeedRatio,
+    /// The rows that are not shown.
+    pub rest: RestOfRows,
+    /// The limits of a regression that were exceeded.
+    pub exceeded: Vec<String>,
+}
+
+/// A recording of one side.
+#[derive(Serialize)]
+pub struct ComparedFile<'d> {
+    /// File of the recording.
+    pub file: String,
+    /// The recorded command.
+    pub command: &'d [String],
+    /// Number of compared samples.
+    pub samples: u64,
+    /// Weight of the samples.
+    pub weight: u64,
+    /// Number of lost samples.
+    pub lost: u64,
+}
+
+/// Unit of comparison: a recording, a second of CPU time, or an iteration, with the number of them on each side.
+#[derive(Serialize)]
+pub enum PerDocument {
+    /// A recording.
+    #[serde(rename = "total")]
+    Total,
+    /// A second of CPU time.
+    #[serde(rename = "cpu-s")]
+    Second,
+    /// An iteration.
+    #[serde(rename = "iterations")]
+    Iteration([f64; 2]),
+}
+
+impl From<Per> for PerDocument {
+    fn from(per: Per) -> Self {
+        match per {
+            Per::Total => PerDocument::Total,
+            Per::Second => PerDocument::Second,
+            Per::Iteration(counts) => PerDocument::Iteration(counts),
+        }
+    }
+}
+
+document! {
+    /// A ratio with its confidence interval.
+    pub struct SpeedRatio as "SpeedRatio" of (speed: [f64; 3]) {
+        ratio: f64 = speed[0],
+        low: f64 = speed[1],
+        high: f64 = speed[2],
+    }
+}
+
+/// Rows that are not shown.
+#[derive(Serialize)]
+pub struct RestOfRows {
+    /// Number of rows.
+    pub rows: usize,
+    /// Share of these rows on each side.
+    pub share: [f64; 2],
+}
+
+/// The two sides by their names.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ComparedNames<'d> {
+    /// The base.
+    pub base: ComparedSide<'d>,
+    /// The new side.
+    pub new: ComparedSide<'d>,
+    /// Number of rows that are not shown.
+    pub rows_left_out: usize,
+}
+
+/// One side.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ComparedSide<'d> {
+    /// Name of the side.
+    pub name: &'d str,
+    /// Number of compared samples.
+    pub samples: u64,
+    /// Weight of the samples.
+    pub weight: u64,
 }
 
 document! {

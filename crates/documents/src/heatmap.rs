@@ -4,7 +4,6 @@
 //! Invariant: the weights of all columns and `untimed` add up to the weight of all samples passed in. Elsewhere: the choice of the samples.
 
 use plumb_analyze::View;
-use serde_json::{Value, json};
 
 /// Nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
@@ -77,19 +76,6 @@ impl Heatmap {
             .map(|kept| (is_timed.then(|| time(kept.sample.time_ns)), kept.sample.weight))
             .collect();
         Self::new(samples.into_iter(), rows, most_columns)
-    }
-
-    /// Returns the map as a document. `unit` is the unit of the weights, such as `ns`.
-    pub fn document(&self, unit: &str) -> Value {
-        json!({
-            "version": crate::JSON_VERSION,
-            "start_ns": self.start_ns,
-            "column_ns": self.column_ns,
-            "row_ns": self.row_ns,
-            "columns": self.columns,
-            "untimed": self.untimed,
-            "unit": unit,
-        })
     }
 }
 

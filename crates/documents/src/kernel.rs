@@ -2,7 +2,6 @@
 
 use plumb_analyze::{Cost, KernelRow, KernelTime, NodeId, View};
 use plumb_syscalls::Account;
-use serde_json::{Map, Value};
 
 use crate::advice::AdviceDocument;
 use crate::column::Column;
@@ -32,11 +31,20 @@ document! {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(skip))]
         pub advice: Option<AdviceDocument> = None,
-        /// Members that only the page has.
+        /// The event, where the page asks.
         #[serde(flatten)]
         #[cfg_attr(test, ts(skip))]
-        pub more: Map<String, Value> = Map::new(),
+        pub of_event: Option<EventOfTable<'v>> = None,
     }
+}
+
+/// The event of a table's samples.
+#[derive(serde::Serialize)]
+pub struct EventOfTable<'v> {
+    /// Name of the event; `None`: the table has several.
+    pub event: Option<&'v str>,
+    /// Unit of its weights.
+    pub unit: Option<&'v str>,
 }
 
 document! {

@@ -3,23 +3,62 @@
 //! One line of JSON has the length of each body that follows it, in order. The decoder is
 //! web/src/api/packet.ts. Elsewhere: the page, and the encoding of these bytes in it (`cli`).
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use crate::answers::{AnswerError, LoadedRecording, NamedFiles, PATHS, Parameters, Question};
+use crate::answers::{AnswerError, LoadedRecording, NamedFiles, PATHS, Parameters, Question, RecordingEntry};
 
 /// Version of this format. The page rejects others.
 const FORMAT: u32 = 1;
 
+/// Facts that the page reads before all answers.
+#[derive(Serialize)]
+pub struct PacketLead {
+    /// Version of plumb.
+    pub plumb: &'static str,
+    /// The recordings.
+    pub recordings: Vec<RecordingEntry>,
+    /// The view on which the page opens.
+    pub view: String,
+    /// Title of the page, if it is not the name of a recording.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+}
+
+/// The first line.
+#[derive(Serialize)]
+struct Head<'a> {
+    format: u32,
+    answers: Vec<Entry<'a>>,
+    #[serde(flatten)]
+    lead: &'a PacketLead,
+}
+
+/// A body that follows the first line, or why there is none.
+#[derive(Serialize)]
+struct Entry<'a> {
+    path: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+}
+
+impl<'a> Entry<'a> {
+    fn of(body: &'a Body) -> Self {
+        let content = body.content.as_ref();
+        Self { path: &body.path, bytes: content.ok().map(Vec::len), error: content.err().map(String::as_str) }
+    }
+}
+
 /// The answers added so far.
-#[derive(Debug)]
 pub struct Packet {
     files: NamedFiles,
     bodies: Vec<Body>,
-    lead: Vec<(&'static str, Value)>,
+    /// Facts that the page reads first.
+    pub lead: PacketLead,
 }
 
 /// An answer, or the reason why there is none.
-#[derive(Debug)]
 struct Body {
     /// The path as in the URL after `/api/v1/recordings`.
     path: String,
@@ -28,13 +67,8 @@ struct Body {
 
 impl Packet {
     /// Creates an empty packet. `files`: whether files that recordings name may be read.
-    pub fn new(files: NamedFiles) -> Self {
-        Self { files, bodies: Vec::new(), lead: Vec::new() }
-    }
-
-    /// Sets a field that the page reads before all answers.
-    pub fn lead(&mut self, name: &'static str, value: impl Into<Value>) {
-        self.lead.push((name, value.into()));
+    pub fn new(lead: PacketLead, files: NamedFiles) -> Self {
+        Self { files, bodies: Vec::new(), lead }
     }
 
     /// Adds an answer created elsewhere.
@@ -69,19 +103,9 @@ impl Packet {
     /// # Errors
     /// The line can't be written as JSON.
     pub fn encode(self) -> Result<Vec<u8>, serde_json::Error> {
-        let index: Vec<Value> = self
-            .bodies
-            .iter()
-            .map(|body| match &body.content {
-                Ok(content) => json!({"path": body.path, "bytes": content.len()}),
-                Err(why) => json!({"path": body.path, "error": why}),
-            })
-            .collect();
-        let mut head = json!({"format": FORMAT, "answers": index});
-        for (name, value) in self.lead {
-            head[name] = value;
-        }
-        let mut out = serde_json::to_vec(&head)?;
+        let answers = self.bodies.iter().map(Entry::of).collect();
+        let head = Head { format: FORMAT, answers, lead: &self.lead };
+        let mut out = serde_json::to_vec(&serde_json::to_value(&head)?)?;
         // JSON escapes line ends, so the first line end is the head's.
         out.push(b'\n');
         self.bodies.into_iter().filter_map(|body| body.content.ok()).for_each(|body| out.extend(body));

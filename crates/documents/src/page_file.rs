@@ -12,9 +12,9 @@ use flate2::write::DeflateEncoder;
 use plumb_analyze::Flame;
 use plumb_formats::escape::printable;
 
-use crate::answers::{AnswerError, LoadedRecording, NamedFiles, Parameters};
+use crate::answers::{AnswerError, LoadedRecording, NamedFiles, Parameters, RecordingEntry};
 use crate::flame::{Facts, payload};
-use crate::packet::Packet;
+use crate::packet::{Packet, PacketLead};
 
 /// Built by `npm run build` in web/, and committed: a machine that builds plumb may not have node.
 const PAGE: &str = include_str!("../../../web/dist/offline.html");
@@ -25,12 +25,13 @@ const SAMPLES_PER_BIN: usize = 8;
 
 /// Returns a packet for a page about these recordings, which opens on `view`. `files`: whether files that the recordings name may be read.
 pub fn packet(recordings: &[LoadedRecording], view: &str, files: NamedFiles) -> Packet {
-    let entries: Vec<_> = recordings.iter().enumerate().map(|(id, recording)| recording.entry(id)).collect();
-    let mut packet = Packet::new(files);
-    packet.lead("plumb", env!("CARGO_PKG_VERSION"));
-    packet.lead("recordings", entries);
-    packet.lead("view", view);
-    packet
+    let lead = PacketLead {
+        plumb: env!("CARGO_PKG_VERSION"),
+        recordings: RecordingEntry::of_all(recordings),
+        view: view.to_owned(),
+        title: None,
+    };
+    Packet::new(lead, files)
 }
 
 /// Adds the data of all views of a recording except the flame graph and code.
@@ -58,7 +59,7 @@ pub fn of_flame(
 ) -> Result<Vec<u8>, AnswerError> {
     let recordings = std::slice::from_ref(recording);
     let mut packet = packet(recordings, "flame", files);
-    packet.lead("title", facts.title.as_str());
+    packet.lead.title = Some(facts.title.clone());
     packet.put(0, "/flame", payload::encode(flame, facts)?);
     ask_views(&mut packet, recordings, 0, selection);
     page(packet, &format!("{} · plumb flame", facts.title))

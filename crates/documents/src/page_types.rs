@@ -4,13 +4,17 @@ use std::collections::BTreeSet;
 
 use ts_rs::{Config, TS, TypeVisitor};
 
-use crate::answers::{FunctionsAnswer, Head, Lack, TreesAnswer, WaitsAnswer};
-use crate::change::DiffDocument;
+use crate::answers::{
+    AboutAnswer, CallsAnswer, FunctionsAnswer, Head, HeatmapAnswer, Lack, RecordingEntry, TreesAnswer,
+    WaitsAnswer,
+};
+use crate::change::{ComparedNames, DiffDocument};
 use crate::explain::ExplainDocument;
 use crate::findings::Findings;
 use crate::kernel::KernelDocument;
 use crate::procs::ProcessesDocument;
 use crate::table::CauseJson;
+use crate::timeline::TimelineDocument;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/src/api/documents.ts");
 const HEAD: &str = "// Made of crates/documents by `cargo run -p xtask -- codegen`: do not edit.\n";
@@ -41,11 +45,17 @@ fn the_page_has_the_types_of_the_documents() {
     types.visit::<TreesAnswer<'static>>();
     types.visit::<WaitsAnswer<'static>>();
     types.visit::<DiffDocument<'static>>();
+    types.visit::<ComparedNames<'static>>();
     types.visit::<Findings>();
     types.visit::<ExplainDocument>();
     types.visit::<CauseJson>();
     types.visit::<Lack>();
     types.visit::<Head<'static>>();
+    types.visit::<RecordingEntry>();
+    types.visit::<AboutAnswer<'static>>();
+    types.visit::<TimelineDocument<'static>>();
+    types.visit::<HeatmapAnswer<'static>>();
+    types.visit::<CallsAnswer<'static>>();
     let types: String = types.found.iter().map(|found| format!("\nexport {found}\n")).collect();
     let text: String =
         format!("{HEAD}{types}").lines().map(|line| format!("{}\n", line.trim_end())).collect();

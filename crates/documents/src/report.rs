@@ -1,10 +1,11 @@
 //! The distribution of time: for each event its samples, and a table or trees.
 
 use plumb_analyze::{Cost, Filter, KernelRow, Key, Report, Summary, Tree, View, WaitSums, coverage};
-use plumb_profile::EventId;
+use plumb_profile::{EventId, Meta};
 
 use crate::column::Column;
 use crate::kernel_time;
+use crate::meta::MetaDocument;
 use crate::table::{CauseJson, CostJson, PlaceJson, RowJson, TreeJson, causes};
 use crate::waits::WaitRow;
 
@@ -54,6 +55,19 @@ impl<'p> EventReport<'p> {
         let profile = self.view.profile();
         let event = self.event().map(|event| &profile.events[event]);
         event.map_or(("", ""), |event| (profile.strings.get(event.name), profile.strings.get(event.unit)))
+    }
+}
+
+document! {
+    /// Reports of the events of a recording.
+    pub struct ReportsDocument<'m> as "EventReports" of (
+        meta: &'m Meta,
+        warnings: Vec<String>,
+        reports: Vec<EventReportDocument>,
+    ) {
+        #[serde(flatten)]
+        facts: MetaDocument<'m> = MetaDocument::new(meta).with_warnings(warnings),
+        reports: Vec<EventReportDocument> = reports,
     }
 }
 

@@ -3,7 +3,6 @@
 //! Invariant: each sample is in one cell. Does not handle samples that represent several waits, of which only the sum is known.
 
 use plumb_analyze::View;
-use serde_json::{Value, json};
 
 /// Waits shorter than this are in the first row.
 const SHORTEST_NS: u64 = 1_000;
@@ -48,17 +47,6 @@ impl WaitsMap {
             .map(|kept| (kept.sample.time_ns.saturating_sub(start), kept.sample.weight))
             .collect();
         Self::new(&samples, columns)
-    }
-
-    /// Returns the map as a document.
-    pub fn document(&self) -> Value {
-        json!({
-            "version": crate::JSON_VERSION,
-            "column_ns": self.column_ns,
-            "rows_from_ns": self.rows,
-            "columns": self.columns,
-            "unit": "waits",
-        })
     }
 }
 

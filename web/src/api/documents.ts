@@ -44,6 +44,8 @@ pattern: string, threshold: string,
  */
 remedy: string, bound: string, source: string, measured: Array<Measure>, };
 
+export type CallEvent = { name: string, weight: number, };
+
 export type CallNode = { parent: number | null, cut_branches: number, cut_weight: number, children_percent: number, self_percent: number, children_weight: number, self_weight: number, children_samples: number, self_samples: number,
 /**
  * Name of the thread.
@@ -88,6 +90,8 @@ srcline?: string, };
 
 export type CallPath = { callers: Array<string>, whole: boolean, cost: Weight, percent_of_function: number, };
 
+export type CallRow = { name: string, weights: Array<number>, samples: Array<number>, callers: Array<SampledCaller>, };
+
 export type Candidate = { kind: string,
 /**
  * Name of the function, the kernel's row or the rule.
@@ -126,6 +130,34 @@ pattern: string, threshold: string,
  */
 remedy: string, bound: string, source: string, measured: Array<Measure>, subject: string, gain_text: string | null, };
 
+export type ComparedNames = {
+/**
+ * The base.
+ */
+base: ComparedSide,
+/**
+ * The new side.
+ */
+new: ComparedSide,
+/**
+ * Number of rows that are not shown.
+ */
+rows_left_out: number, };
+
+export type ComparedSide = {
+/**
+ * Name of the side.
+ */
+name: string,
+/**
+ * Number of compared samples.
+ */
+samples: number,
+/**
+ * Weight of the samples.
+ */
+weight: number, };
+
 export type Comparison = { version: number, event: string | null, unit: string | null, alpha: number, evidence: "single" | "blocked" | "turns", all: Change, rows: Array<ChangedRow>, };
 
 export type CutCause = {
@@ -143,6 +175,8 @@ file: string | null,
 samples: number, };
 
 export type CutWeight = { reason: string, cost: Weight, };
+
+export type EventEntry = { name: string, unit: string, samples: number, weight: number, is_clock: boolean, };
 
 export type EventWaits = { event: string, total: Weight, rows: Array<WaitCause>, kinds: Array<WaitKind> | null, };
 
@@ -279,6 +313,32 @@ export type GainRange = { low: number, high: number, };
 
 export type Head = { version: number, event: string | null, unit: string | null, samples: number, weight: number, kept_samples: number, kept_weight: number, };
 
+export type HeatmapAnswer = { version: number, event: string | null, unit: string, column_ns: number,
+/**
+ * Begin of the first column, since the start of the recording: times since 1970 exceed the precision of JavaScript's numbers.
+ */
+first_ns: number, columns: Array<Array<number>>,
+/**
+ * Begin of the first column of offsets, since 1970.
+ */
+start_ns?: number,
+/**
+ * Length of a row of offsets.
+ */
+row_ns?: number,
+/**
+ * Weight of the samples without a time, which have no offset.
+ */
+untimed?: number,
+/**
+ * The shortest length of each row of lengths.
+ */
+rows_from_ns?: Array<number>,
+/**
+ * Whether the event's samples are waits, which have a length.
+ */
+has_latency: boolean, };
+
 export type HotCode = ReadCode | UnreadCode;
 
 export type HotFunction = { inlined: boolean, self: ShareInterval, self_cost: Weight, total: ShareInterval, total_cost: Weight, line: SourceLine | null, callers: Array<CallPath> | null, function: string, file: string, kernel: boolean, };
@@ -365,6 +425,26 @@ export type Program = { parent: number | null, depth: number, exe: string, comm:
 
 export type ReadCode = { function: string, file: string, self: ShareInterval, adjusted: boolean, classes: { [key in string]: number }, instructions: Array<HotInstruction>, };
 
+export type RecordingAbout = { name: string, recorder_cpu_ns: number | null, events: Array<EventEntry>, lacks: Array<Lack>, selected: SelectedPart, version: number, command: Array<string>, recorder: string, host: string, kernel: string, arch: string, cpus: number, start_unix_ns: number, duration_ns: number,
+/**
+ * CPU time of the target.
+ */
+target_cpu_ns: number | null, frequency_hz: number | null,
+/**
+ * Occurrences of the event, if there is only one.
+ */
+occurrences: number | null, scope: string, lost_samples: number, damaged_records: number, warnings: Array<string>, };
+
+export type RecordingEntry = {
+/**
+ * Name in paths.
+ */
+id: string, name: string, command: Array<string>, start_unix_ns: number, duration_ns: number, samples: number,
+/**
+ * Whether it is, or has, a count of system calls. Entries that the page makes itself lack it.
+ */
+has_calls?: boolean, };
+
 export type RecordingQuality = {
 /**
  * Number of samples.
@@ -375,7 +455,13 @@ export type RunQueueWait = { least_ns: number | null, most_ns: number | null, st
 
 export type RunTime = { elapsed_ns: number | null, cpu_ns: number | null, is_accounted: boolean, processors_used: number | null, processors: number, kernel_percent: number | null, user_only: boolean, waiting_for_processor: RunQueueWait | null, class: string | null, judged_by: string, };
 
+export type SampledCaller = { function: string, weight: number, };
+
+export type SampledCalls = { version: number, events: Array<CallEvent>, rows: Array<CallRow>, };
+
 export type SampledLine = { function: string, share: ShareInterval, percent_of_function: number, adjusted: boolean, cost: Weight, file: string, line: number, };
+
+export type SelectedPart = { event: string | null, unit: string | null, duration_ns: number, samples: number, weight: number, kept_samples: number, kept_weight: number, coverage_percent: number | null, complete_percent: number | null, cut_causes: Array<CutCause>, options: string, };
 
 export type ShareInterval = {
 /**
@@ -442,6 +528,16 @@ srcline?: string, };
 export type TimeSplit = { total: Weight, accounted_ns: number | null, off_percent: number | null, rows: Array<TimeSplitRow>, user: Array<UserModule>, };
 
 export type TimeSplitRow = { name: string, cause: string, cost: Weight, share: ShareInterval, };
+
+export type TimelineAnswer = { version: number, duration_ns: number,
+/**
+ * Begin of the first bin.
+ */
+from_ns: number, bin_ns: number, aggregated: boolean, rows: Array<TimelineEntry>, threads_left_out: number, left_out: Array<TimelineRest>, };
+
+export type TimelineEntry = { comm: string, pid: number, tid: number, exe: string, event: string, weight: number, samples: number, bins: Array<number>, };
+
+export type TimelineRest = { event: string, weight: number, samples: number, };
 
 export type UnreadCode = { function: string, file: string, missing: string, };
 

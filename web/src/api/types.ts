@@ -1,87 +1,13 @@
 // What the server answers, as far as the page reads it. The documents are described in docs/json.md and docs/page.md.
 // The types of documents.ts are made of the server's own.
 
-import type { Comparison, CutCause, Head, KernelTable, Lack, NamedCallTree } from "./documents";
+import type { ComparedNames, Comparison, Head, KernelTable, NamedCallTree, SampledCalls } from "./documents";
 
 export type * from "./documents";
 
 export interface ServerAbout {
   readonly plumb: string;
   readonly serves: "recordings" | "store";
-}
-
-export interface RecordingEntry {
-  readonly id: string;
-  readonly name: string;
-  readonly command: readonly string[];
-  readonly start_unix_ns: number;
-  readonly duration_ns: number;
-  readonly samples: number;
-  /** Whether it is, or has, a count of system calls. */
-  readonly has_calls?: boolean;
-}
-
-export interface EventEntry {
-  readonly name: string;
-  readonly unit: string;
-  readonly samples: number;
-  readonly weight: number;
-  readonly is_clock: boolean;
-}
-
-/** Facts of a recording, and of what is selected of it. */
-export interface RecordingAbout {
-  readonly name: string;
-  readonly command: readonly string[];
-  readonly recorder: string;
-  readonly host: string;
-  readonly kernel: string;
-  readonly arch: string;
-  readonly cpus: number;
-  readonly start_unix_ns: number;
-  readonly duration_ns: number;
-  readonly target_cpu_ns: number | null;
-  readonly recorder_cpu_ns: number | null;
-  readonly frequency_hz: number | null;
-  readonly lost_samples: number;
-  readonly damaged_records: number;
-  readonly warnings: readonly string[];
-  readonly events: readonly EventEntry[];
-  readonly lacks: readonly Lack[];
-  readonly selected: {
-    readonly event: string | null;
-    readonly unit: string | null;
-    readonly duration_ns: number;
-    readonly samples: number;
-    readonly weight: number;
-    readonly kept_samples: number;
-    readonly kept_weight: number;
-    readonly coverage_percent: number | null;
-    readonly complete_percent: number | null;
-    readonly cut_causes: readonly CutCause[];
-    readonly options: string;
-  };
-}
-
-export interface TimelineEntry {
-  readonly comm: string;
-  readonly pid: number;
-  readonly tid: number;
-  readonly exe: string;
-  readonly event: string;
-  readonly weight: number;
-  readonly samples: number;
-  readonly bins: readonly number[];
-}
-
-export interface TimelineAnswer {
-  readonly duration_ns: number;
-  /** Begin of the first bin. */
-  readonly from_ns: number;
-  readonly bin_ns: number;
-  readonly aggregated: boolean;
-  readonly rows: readonly TimelineEntry[];
-  readonly threads_left_out: number;
 }
 
 /** The page knows of which function it asked. */
@@ -132,42 +58,7 @@ export interface ListingAnswer {
   readonly notes: readonly string[];
 }
 
-interface ComparedSide {
-  readonly name: string;
-  readonly samples: number;
-  readonly weight: number;
-}
-
-export interface DiffAnswer extends Comparison {
-  readonly base: ComparedSide;
-  readonly new: ComparedSide;
-  readonly rows_left_out: number;
-}
-
-/** Weights by time and by offset within the second, or waits by time and by length. */
-export interface HeatmapAnswer {
-  readonly event: string | null;
-  readonly unit: string;
-  readonly column_ns: number;
-  /** Begin of the first column, since the start of the recording. */
-  readonly first_ns: number;
-  readonly columns: readonly (readonly number[])[];
-  /** Of offsets: length of a row, and the weight of samples without a time. */
-  readonly row_ns?: number;
-  readonly untimed?: number;
-  /** Of lengths: the shortest of each row. */
-  readonly rows_from_ns?: readonly number[];
-  /** Whether the event's samples are waits, which have a length. */
-  readonly has_latency: boolean;
-}
-
-export interface CallRow {
-  readonly name: string;
-  /** By event. */
-  readonly weights: readonly number[];
-  readonly samples: readonly number[];
-  readonly callers: readonly { readonly function: string; readonly weight: number }[];
-}
+export type DiffAnswer = Comparison & ComparedNames;
 
 /** A system call as `plumb kernel --calls` counted it, with `--latency` also timed. */
 export interface CountedCall {
@@ -196,8 +87,6 @@ export interface CountedCalls {
   readonly tax?: { readonly null_call_ns?: number; readonly each_counted_call_ns?: number; readonly floor_ns?: number | null };
 }
 
-export interface CallsAnswer {
-  readonly events: readonly { readonly name: string; readonly weight: number }[];
-  readonly rows: readonly CallRow[];
+export interface CallsAnswer extends SampledCalls {
   readonly counted: CountedCalls | null;
 }

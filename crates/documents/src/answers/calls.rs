@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use plumb_analyze::{Cause, Filter, NodeId, View};
 use plumb_profile::EventId;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::selected::Selected;
 use super::{Answer, AnswerError, Question, body};
@@ -15,7 +15,7 @@ const CALLERS: usize = 5;
 
 /// One event's share of a call.
 #[derive(Clone, Default)]
-struct Part {
+pub(crate) struct Part {
     weight: u64,
     samples: u64,
     callers: HashMap<String, u64>,
@@ -54,19 +54,55 @@ pub(super) fn calls(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let mut rows: Vec<(String, Vec<Part>)> = parts.into_iter().collect();
     rows.iter_mut().for_each(|(_, parts)| parts.resize_with(count, Part::default));
     rows.sort_by(|a, b| (total(&b.1), &a.0).cmp(&(total(&a.1), &b.0)));
-    body(&json!({
-        "version": crate::JSON_VERSION,
-        "events": events.iter().map(|&(name, weight)| json!({"name": name, "weight": weight})).collect::<Vec<_>>(),
-        "rows": rows.iter().map(row).collect::<Vec<_>>(),
-        "counted": recording.calls.as_deref(),
-    }))
+    body(&CallsAnswer::new(&events, &rows, recording.calls.as_deref()))
+}
+
+document! {
+    /// System calls in samples.
+    pub(crate) struct CallsAnswer<'a> as "SampledCalls" of (
+        events: &[(&'a str, u64)],
+        rows: &'a [(String, Vec<Part>)],
+        counted: Option<&'a Value>,
+    ) {
+        version: u32 = crate::JSON_VERSION,
+        events: Vec<CallEvent<'a>> = events.iter().map(|&event| CallEvent::new(event)).collect(),
+        rows: Vec<CallRow<'a>> = rows.iter().map(|(name, parts)| CallRow::new(name, parts)).collect(),
+        /// Exact counts of calls: a document that was loaded.
+        #[cfg_attr(test, ts(skip))]
+        counted: Option<&'a Value> = counted,
+    }
+}
+
+document! {
+    pub(crate) struct CallEvent<'a> as "CallEvent" of (event: (&'a str, u64)) {
+        name: &'a str = event.0,
+        weight: u64 = event.1,
+    }
+}
+
+document! {
+    /// A system call, by event.
+    pub(crate) struct CallRow<'a> as "CallRow" of (name: &'a str, parts: &'a [Part]) {
+        name: &'a str = name,
+        weights: Vec<u64> = parts.iter().map(|part| part.weight).collect(),
+        samples: Vec<u64> = parts.iter().map(|part| part.samples).collect(),
+        callers: Vec<SampledCaller<'a>> = callers(parts),
+    }
+}
+
+document! {
+    pub(crate) struct SampledCaller<'a> as "SampledCaller" of (caller: (&'a str, u64)) {
+        function: &'a str = caller.0,
+        weight: u64 = caller.1,
+    }
 }
 
 fn total(parts: &[Part]) -> u64 {
     parts.iter().map(|part| part.weight).sum()
 }
 
-fn row((name, parts): &(String, Vec<Part>)) -> Value {
+/// The functions that call most, of all events.
+fn callers(parts: &[Part]) -> Vec<SampledCaller<'_>> {
     let mut callers: HashMap<&str, u64> = HashMap::new();
     for (name, weight) in parts.iter().flat_map(|part| &part.callers) {
         *callers.entry(name).or_default() += weight;
@@ -74,13 +110,7 @@ fn row((name, parts): &(String, Vec<Part>)) -> Value {
     callers.remove("");
     let mut callers: Vec<(&str, u64)> = callers.into_iter().collect();
     callers.sort_by(|a, b| (b.1, a.0).cmp(&(a.1, b.0)));
-    callers.truncate(CALLERS);
-    json!({
-        "name": name,
-        "weights": parts.iter().map(|part| part.weight).collect::<Vec<_>>(),
-        "samples": parts.iter().map(|part| part.samples).collect::<Vec<_>>(),
-        "callers": callers.iter().map(|(name, weight)| json!({"function": name, "weight": weight})).collect::<Vec<_>>(),
-    })
+    callers.into_iter().take(CALLERS).map(SampledCaller::new).collect()
 }
 
 /// Returns the innermost function of the program itself: neither the kernel's nor the C library's wrapper of the call.

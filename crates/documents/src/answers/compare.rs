@@ -1,12 +1,11 @@
 //! Differences between two recordings, or parts of them, and which are statistically significant.
 
 use plumb_analyze::{Diff, DiffOptions, DiffRow, Filter, Mark, Per, View, is_clock};
-use serde_json::{Value, json};
 
 use super::paths::{event_name, unit};
 use super::selected::Selected;
 use super::{Answer, AnswerError, LoadedRecording, Question, body, recording};
-use crate::change::{ChangedRow, DiffDocument};
+use crate::change::{ChangedRow, ComparedNames, ComparedSide, ComparedSides, DiffDocument};
 use crate::flame::{Facts, difference};
 use crate::kernel_time;
 
@@ -25,6 +24,11 @@ impl<'a> Side<'a> {
         let (view, filter) = selected.view(&recording.profile)?;
         Ok(Self { recording, view, filter })
     }
+
+    fn named(&self) -> ComparedSide<'a> {
+        let part = self.view.part();
+        ComparedSide { name: &self.recording.name, samples: part.samples, weight: part.weight }
+    }
 }
 
 /// Answers with the functions of the recording compared with those of `base`, another recording or the same; `base-WORD` selects there instead
@@ -40,9 +44,8 @@ pub(super) fn diff(asked: &Question<'_>) -> Result<Answer, AnswerError> {
         let left_out = diff.rows.len() - rows.len();
         let profile = &new.recording.profile;
         let (event, unit) = (event_name(profile, &new.filter), unit(profile, &new.filter));
-        let mut document = DiffDocument::new(diff, event, unit, [base, new].map(side), rows);
-        document.more.insert("rows_left_out".into(), left_out.into());
-        body(&document)
+        let sides = ComparedNames { base: base.named(), new: new.named(), rows_left_out: left_out };
+        body(&DiffDocument::new(diff, event, unit, ComparedSides::Names(sides), rows))
     })
 }
 
@@ -116,9 +119,4 @@ fn check(sides: [&Side<'_>; 2]) -> Result<(), AnswerError> {
         return Err(AnswerError::Invalid(message));
     }
     Ok(())
-}
-
-fn side(side: &Side<'_>) -> Value {
-    let part = side.view.part();
-    json!({"name": side.recording.name, "samples": part.samples, "weight": part.weight})
 }

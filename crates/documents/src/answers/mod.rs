@@ -18,13 +18,17 @@ use std::sync::Arc;
 
 use plumb_profile::Profile;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub use crate::explain::NamedFiles;
+#[cfg(test)]
+pub(crate) use calls::CallsAnswer;
+#[cfg(test)]
+pub(crate) use over_time::HeatmapAnswer;
 pub use parameters::Parameters;
 pub use paths::PATHS;
 #[cfg(test)]
-pub(crate) use paths::{FunctionsAnswer, Head, TreesAnswer};
+pub(crate) use paths::{AboutAnswer, FunctionsAnswer, Head, TreesAnswer};
 pub use selected::Selected;
 #[cfg(test)]
 pub(crate) use waits::WaitsAnswer;
@@ -54,19 +58,35 @@ pub struct LoadedRecording {
     pub calls: Option<Arc<Value>>,
 }
 
-impl LoadedRecording {
-    /// Returns its entry in a list. `id` is its index in the list.
-    pub fn entry(&self, id: usize) -> Value {
-        let meta = &self.profile.meta;
-        json!({
-            "id": id.to_string(),
-            "name": self.name,
-            "command": meta.command,
-            "start_unix_ns": meta.start_unix_ns,
-            "duration_ns": meta.duration_ns,
-            "samples": self.profile.samples.len(),
-            "has_calls": self.calls.is_some(),
-        })
+document! {
+    /// A recording's entry in a list. `id` is its index in the list.
+    pub struct RecordingEntry as "RecordingEntry" of (recording: &LoadedRecording, id: String) {
+        /// Name in paths.
+        pub id: String = id,
+        name: String = recording.name.clone(),
+        command: Vec<String> = recording.profile.meta.command.clone(),
+        start_unix_ns: u64 = recording.profile.meta.start_unix_ns,
+        duration_ns: u64 = recording.profile.meta.duration_ns,
+        samples: usize = recording.profile.samples.len(),
+        /// Whether it is, or has, a count of system calls. Entries that the page makes itself lack it.
+        #[cfg_attr(test, ts(optional, as = "Option<bool>"))]
+        has_calls: bool = recording.calls.is_some(),
+    }
+}
+
+document! {
+    /// The recordings that a server shows. `editor`: template of links to an editor; empty: no links.
+    pub struct RecordingList<'a> as "RecordingList" of (recordings: &[LoadedRecording], editor: &'a str) {
+        version: u32 = crate::JSON_VERSION,
+        recordings: Vec<RecordingEntry> = RecordingEntry::of_all(recordings),
+        editor: &'a str = editor,
+    }
+}
+
+impl RecordingEntry {
+    /// The entries of a list.
+    pub fn of_all(recordings: &[LoadedRecording]) -> Vec<Self> {
+        recordings.iter().enumerate().map(|(id, recording)| Self::new(recording, id.to_string())).collect()
     }
 }
 

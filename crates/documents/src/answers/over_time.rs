@@ -2,13 +2,14 @@
 
 use plumb_analyze::{Filter, FlameChart, Timeline, View, is_aggregated, zero_unix_ns};
 use plumb_profile::Event;
+use serde::Serialize;
 
 use super::paths::{event_name, unit};
 use super::selected::Selected;
 use super::{Answer, AnswerError, LoadedRecording, Question, body};
 use crate::flame::{Facts, payload};
 use crate::heatmap::{COLUMNS, Heatmap, MOST_ROWS, ROWS};
-use crate::timeline;
+use crate::timeline::TimelineDocument;
 use crate::waits_map::WaitsMap;
 
 /// Largest number of boxes in a flame chart: a page cannot handle more.
@@ -24,7 +25,8 @@ pub(super) fn timeline_of(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let from = selected.number("from_ns", 0, 0..=usize::MAX)? as u64;
     let window = from..selected.number("until_ns", 0, 0..=usize::MAX)? as u64;
     let view = View::new(&recording.profile, &selected.whole(&recording.profile)?);
-    body(&timeline::document(&view, &Timeline::new(&view, bins, skip..skip + threads, window)))
+    let timeline = Timeline::new(&view, bins, skip..skip + threads, window);
+    body(&TimelineDocument::new(&view, &timeline))
 }
 
 /// Answers with a heat map of one event, regardless of the selected time range: weights by time and offset within the second, or waits by time and
@@ -39,26 +41,84 @@ pub(super) fn heatmap(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let view = View::new(profile, &filter);
     let is_timed = is_timed(recording);
     let event = event_name(profile, &filter);
-    let unit = unit(profile, &filter).unwrap_or("samples");
-    let mut document = match selected.text("by").unwrap_or("offset") {
-        "offset" => Heatmap::of_view(&view, is_timed, rows, columns).document(unit),
-        "latency" if !event.is_some_and(|event| Event::WAITS.contains(&event)) => {
+    let has_latency = event.is_some_and(|event| Event::WAITS.contains(&event));
+    let mut answer = match selected.text("by").unwrap_or("offset") {
+        "offset" => {
+            let map = Heatmap::of_view(&view, is_timed, rows, columns);
+            HeatmapAnswer::of_offsets(map, unit(profile, &filter).unwrap_or("samples"), zero_unix_ns(profile))
+        }
+        "latency" if !has_latency => {
             let message =
                 "only waits have a length: select the event off-cpu or run-queue (plumb record --off-cpu)";
             return Err(AnswerError::Invalid(message.into()));
         }
         "latency" if !is_timed => return Err(untimed()),
-        "latency" => WaitsMap::of_view(&view, columns).document(),
+        "latency" => HeatmapAnswer::of_waits(WaitsMap::of_view(&view, columns)),
         other => {
             return Err(AnswerError::Invalid(format!("by={other}: a heat map is by offset or by latency")));
         }
     };
-    document["event"] = event.into();
-    document["has_latency"] = event.is_some_and(|event| Event::WAITS.contains(&event)).into();
-    // Relative to the start: times since 1970 exceed the precision of JavaScript numbers.
-    let start = document["start_ns"].as_u64().and_then(|ns| i64::try_from(ns).ok());
-    document["first_ns"] = start.map_or(0, |ns| ns.saturating_sub(zero_unix_ns(profile))).into();
-    body(&document)
+    (answer.event, answer.has_latency) = (event, has_latency);
+    body(&answer)
+}
+
+/// Weights by time and by offset within the second, or waits by time and by length.
+#[derive(Default, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub(crate) struct HeatmapAnswer<'a> {
+    version: u32,
+    event: Option<&'a str>,
+    unit: &'a str,
+    column_ns: u64,
+    /// Begin of the first column, since the start of the recording: times since 1970 exceed the precision of JavaScript's numbers.
+    first_ns: i64,
+    columns: Vec<Vec<u64>>,
+    /// Begin of the first column of offsets, since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    start_ns: Option<u64>,
+    /// Length of a row of offsets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    row_ns: Option<u64>,
+    /// Weight of the samples without a time, which have no offset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    untimed: Option<u64>,
+    /// The shortest length of each row of lengths.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional))]
+    rows_from_ns: Option<Vec<u64>>,
+    /// Whether the event's samples are waits, which have a length.
+    has_latency: bool,
+}
+
+impl<'a> HeatmapAnswer<'a> {
+    /// `zero_unix_ns`: start of the recording.
+    fn of_offsets(map: Heatmap, unit: &'a str, zero_unix_ns: i64) -> Self {
+        Self {
+            version: crate::JSON_VERSION,
+            unit,
+            column_ns: map.column_ns,
+            first_ns: i64::try_from(map.start_ns).map_or(0, |ns| ns.saturating_sub(zero_unix_ns)),
+            columns: map.columns,
+            start_ns: Some(map.start_ns),
+            row_ns: Some(map.row_ns),
+            untimed: Some(map.untimed),
+            ..Self::default()
+        }
+    }
+
+    fn of_waits(map: WaitsMap) -> Self {
+        Self {
+            version: crate::JSON_VERSION,
+            unit: "waits",
+            column_ns: map.column_ns,
+            columns: map.columns,
+            rows_from_ns: Some(map.rows),
+            ..Self::default()
+        }
+    }
 }
 
 /// Answers with a flame chart.

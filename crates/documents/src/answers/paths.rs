@@ -4,8 +4,7 @@ use plumb_analyze::{
     Filter, Flame, Grouping, Key, Pattern, Procs, Report, ReportOptions, Summary, Tree, TreeOptions, View,
     coverage, explained_event, is_clock, is_untold,
 };
-use plumb_profile::{Id, Profile};
-use serde_json::{Value, json};
+use plumb_profile::{Event, Id, Profile};
 
 use super::calls::calls;
 use super::code::listing;
@@ -13,13 +12,14 @@ use super::compare::{diff, diff_flame};
 use super::over_time::{chart, heatmap, timeline_of};
 use super::selected::Selected;
 use super::waits::waits;
-use super::{Answer, AnswerError, AnswerFn, Question, body};
+use super::{Answer, AnswerError, AnswerFn, Lack, LoadedRecording, Question, body};
 use crate::explain;
 use crate::flame::{Facts, payload};
-use crate::kernel::KernelDocument;
+use crate::kernel::{EventOfTable, KernelDocument};
+use crate::kernel_time;
+use crate::meta::MetaDocument;
 use crate::procs::ProcessesDocument;
-use crate::table::{RowJson, TreeJson, causes};
-use crate::{kernel_time, meta};
+use crate::table::{CauseJson, RowJson, TreeJson, causes};
 
 /// All paths below a recording's own with what answers them.
 pub const PATHS: [(&str, AnswerFn); 15] = [
@@ -45,43 +45,72 @@ fn about(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let Question { recording, parameters, .. } = *asked;
     let profile = &*recording.profile;
     let selected = Selected::new(parameters, &[])?;
-    let mut document = meta::document(&profile.meta);
-    document["name"] = recording.name.clone().into();
-    document["events"] = events(profile).into();
     let (view, filter) = selected.view(profile)?;
-    document["warnings"] = view.warnings().into();
-    let summary = Summary::new(&view);
-    // Beside the number of samples that are selected.
-    document["target_cpu_ns"] = kernel_time::cpu_ns(&view, &filter).into();
-    document["selected"] = json!({
-        "event": event_name(profile, &filter),
-        "unit": unit(profile, &filter),
-        "duration_ns": view.meta().duration_ns,
-        "samples": view.recorded().samples,
-        "weight": view.recorded().weight,
-        "kept_samples": view.part().samples,
-        "kept_weight": view.part().weight,
-        "coverage_percent": coverage(profile, &filter),
-        "complete_percent": summary.complete_percent(),
-        "cut_causes": causes(&view, &summary),
-        "options": selected.typed(),
-    });
-    document["lacks"] = serde_json::to_value(&recording.lacks)?;
-    document["recorder_cpu_ns"] = profile.meta.recorder_cpu_ns.into();
-    body(&document)
+    // The CPU time and the warnings are beside the number of samples that are selected.
+    let mut facts = MetaDocument::new(&profile.meta).with_warnings(view.warnings());
+    facts.target_cpu_ns = kernel_time::cpu_ns(&view, &filter);
+    let chosen = SelectedPart::new(&view, &filter, &Summary::new(&view), selected.typed());
+    body(&AboutAnswer::new(recording, facts, chosen))
 }
 
-fn events(profile: &Profile) -> Vec<Value> {
+document! {
+    /// Facts of a recording, and of what is selected of it.
+    pub(crate) struct AboutAnswer<'r> as "RecordingAbout" of (
+        recording: &'r LoadedRecording,
+        facts: MetaDocument<'r>,
+        selected: SelectedPart<'r>,
+    ) {
+        #[serde(flatten)]
+        facts: MetaDocument<'r> = facts,
+        name: &'r str = &recording.name,
+        recorder_cpu_ns: Option<u64> = recording.profile.meta.recorder_cpu_ns,
+        events: Vec<EventEntry<'r>> = events(&recording.profile),
+        lacks: &'r [Lack] = &recording.lacks,
+        selected: SelectedPart<'r> = selected,
+    }
+}
+
+document! {
+    /// The selected part of a recording, and how far it is to be trusted.
+    pub(crate) struct SelectedPart<'p> as "SelectedPart" of (
+        view: &View<'p>,
+        filter: &Filter,
+        summary: &Summary,
+        options: String,
+    ) {
+        event: Option<&'p str> = event_name(view.profile(), filter),
+        unit: Option<&'p str> = unit(view.profile(), filter),
+        duration_ns: u64 = view.meta().duration_ns,
+        samples: u64 = view.recorded().samples,
+        weight: u64 = view.recorded().weight,
+        kept_samples: u64 = view.part().samples,
+        kept_weight: u64 = view.part().weight,
+        coverage_percent: Option<f64> = coverage(view.profile(), filter),
+        complete_percent: Option<f64> = summary.complete_percent(),
+        cut_causes: Vec<CauseJson> = causes(view, summary),
+        options: String = options,
+    }
+}
+
+document! {
+    /// An event of a recording, with all its samples.
+    pub(crate) struct EventEntry<'p> as "EventEntry" of (profile: &'p Profile, event: &Event, sum: (u64, u64)) {
+        name: &'p str = profile.strings.get(event.name),
+        unit: &'p str = profile.strings.get(event.unit),
+        samples: u64 = sum.0,
+        weight: u64 = sum.1,
+        is_clock: bool = is_clock(profile.strings.get(event.name)),
+    }
+}
+
+fn events(profile: &Profile) -> Vec<EventEntry<'_>> {
     let mut sums = vec![(0_u64, 0_u64); profile.events.len()];
     for sample in profile.samples.iter() {
         let sum = &mut sums[sample.event.index()];
         *sum = (sum.0 + 1, sum.1.saturating_add(sample.weight));
     }
-    let one = |(event, (samples, weight)): (&plumb_profile::Event, (u64, u64))| {
-        let name = profile.strings.get(event.name);
-        json!({"name": name, "unit": profile.strings.get(event.unit), "samples": samples, "weight": weight, "is_clock": is_clock(name)})
-    };
-    profile.events.rows().iter().zip(sums).map(one).collect()
+    let events = profile.events.rows().iter().zip(sums);
+    events.map(|(event, sum)| EventEntry::new(profile, event, sum)).collect()
 }
 
 pub(super) fn event_name<'p>(profile: &'p Profile, filter: &Filter) -> Option<&'p str> {
@@ -235,8 +264,8 @@ fn kernel_of(asked: &Question<'_>) -> Result<Answer, AnswerError> {
     let (view, filter) = selected.view(profile)?;
     let time = kernel_time::of_view(&view, &filter);
     let mut document = KernelDocument::new(&view, &time, stacks);
-    document.more.insert("event".into(), event_name(profile, &filter).into());
-    document.more.insert("unit".into(), unit(profile, &filter).into());
+    document.of_event =
+        Some(EventOfTable { event: event_name(profile, &filter), unit: unit(profile, &filter) });
     body(&document)
 }
 

@@ -12,7 +12,8 @@ use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use plumb_documents::answers::{AnswerFn, NamedFiles, Question};
+use plumb_documents::answers::{AnswerFn, NamedFiles, Question, RecordingEntry};
+use serde::Serialize;
 use tokio::time::timeout;
 
 use super::page::guarded;
@@ -66,8 +67,8 @@ async fn opened(app: App, query: Option<String>, request: Request) -> Result<Res
         read_alone(&name, bytes)
     });
     let recording = read.await.map_err(|_| ended())??;
-    let mut entry = recording.entry(0);
-    entry["id"] = app.opened.add(tenant, recording, size)?.into();
+    let mut entry = RecordingEntry::new(&recording, String::new());
+    entry.id = app.opened.add(tenant, recording, size)?;
     Ok(created(&entry))
 }
 
@@ -87,10 +88,15 @@ pub(super) async fn bytes_of(body: Body, most: usize) -> Result<Vec<u8>, ApiErro
     Ok(read.map_err(|_| late())??.to_vec())
 }
 
-pub(super) fn created(entry: &serde_json::Value) -> Response {
-    let mut response = guarded("application/json", entry.to_string().into_bytes());
+pub(super) fn created(entry: &impl Serialize) -> Response {
+    let mut response = guarded("application/json", json_of(entry));
     *response.status_mut() = StatusCode::CREATED;
     response
+}
+
+/// A document in one line, with its names in alphabetical order.
+pub(super) fn json_of(document: &impl Serialize) -> Vec<u8> {
+    serde_json::to_value(document).map_or_else(|_| Vec::new(), |value| value.to_string().into_bytes())
 }
 
 pub(super) fn ended() -> ApiError {

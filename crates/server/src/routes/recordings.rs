@@ -6,11 +6,12 @@ use axum::Router;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use plumb_documents::answers::{self, Answer, LoadedRecording, NamedFiles, Question};
-use serde_json::{Value, json};
+use plumb_documents::answers::{
+    self, Answer, LoadedRecording, NamedFiles, Question, RecordingEntry, RecordingList,
+};
 use tokio::sync::Semaphore;
 
-use super::opened::{bytes_of, created, ended, name_of};
+use super::opened::{bytes_of, created, ended, json_of, name_of};
 use super::page::guarded;
 use crate::error::{ApiError, ErrorCode};
 use crate::opened::FileReader;
@@ -86,10 +87,8 @@ pub(super) fn routes(shown: ShownRecordings) -> Router {
 }
 
 async fn list(State(shared): State<Shared>) -> Response {
-    let all: Vec<Value> =
-        shared.recordings().iter().enumerate().map(|(id, recording)| recording.entry(id)).collect();
-    let document = json!({"version": 1, "recordings": all, "editor": &*shared.editor});
-    guarded("application/json", document.to_string().into_bytes())
+    let document = RecordingList::new(&shared.recordings(), &shared.editor);
+    guarded("application/json", json_of(&document))
 }
 
 fn post_route() -> Router<Shared> {
@@ -116,7 +115,7 @@ async fn open(shared: Shared, query: Option<String>, request: Request) -> Result
     let read = tokio::task::spawn_blocking(move || reader.read(&name, bytes).map(|read| (read, opening)));
     let (recording, _opening) = read.await.map_err(|_| ended())??;
     let mut all = shared.recordings.write().unwrap_or_else(PoisonError::into_inner);
-    let entry = recording.entry(all.len());
+    let entry = RecordingEntry::new(&recording, all.len().to_string());
     *all = all.iter().cloned().chain([recording]).collect();
     drop(all);
     Ok(created(&entry))

@@ -6,10 +6,11 @@ use anyhow::{Context, Result};
 use inferno::flamegraph::color::{Color, PaletteMap};
 use plumb_analyze::{BoxKind, DiffBox, DiffFlame, Mark};
 use plumb_documents::answers::{LoadedRecording, NamedFiles};
+use plumb_documents::change::{ComparedNames, ComparedSide, ComparedSides};
 use plumb_documents::flame::difference::{self, number_of, whole_number};
 use plumb_documents::flame::svg::{Drawing, clean, narrowest};
 use plumb_documents::page_file;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Shown;
 use crate::loaded;
@@ -32,7 +33,7 @@ fn page(shown: &Shown<'_, '_>) -> Result<Vec<u8>> {
     let recordings: Vec<LoadedRecording> =
         first.map(|one| loaded::recording(&one.path.display().to_string(), one.profile.clone())).collect();
     let mut packet = page_file::packet(&recordings, "diff", NamedFiles::Read);
-    packet.lead("title", facts.title.as_str());
+    packet.lead.title = Some(facts.title.clone());
     for (id, one) in new.first().into_iter().chain(base.first()).enumerate() {
         let event = one.filter.event.map(|event| one.profile.strings.get(one.profile.events[event].name));
         let typed = shown.args.filters.parameters();
@@ -55,12 +56,11 @@ fn document(shown: &Shown<'_, '_>) -> Result<Value> {
     let side = |side: usize| {
         let parts = || shown.views[side].iter().map(|view| view.part());
         let (samples, weight) =
-            (parts().map(|part| part.samples).sum::<u64>(), parts().map(|part| part.weight).sum::<u64>());
-        json!({"name": names[side], "samples": samples, "weight": weight})
+            (parts().map(|part| part.samples).sum(), parts().map(|part| part.weight).sum());
+        ComparedSide { name: &names[side], samples, weight }
     };
-    let mut document = shown.document([side(0), side(1)]);
-    document.more.insert("rows_left_out".into(), shown.rest().0.into());
-    Ok(serde_json::to_value(document)?)
+    let sides = ComparedNames { base: side(0), new: side(1), rows_left_out: shown.rest().0 };
+    Ok(serde_json::to_value(shown.document(ComparedSides::Names(sides)))?)
 }
 
 pub(super) fn facts(shown: &Shown<'_, '_>) -> Facts {

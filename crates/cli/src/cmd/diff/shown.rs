@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plumb_analyze::{By, Diff, DiffRow, Filter, Mark, View};
-use plumb_documents::change::{ChangedRow, DiffDocument};
+use plumb_documents::change::{ChangedRow, ComparedSides, DiffDocument};
 use plumb_profile::Profile;
-use serde_json::Value;
 
 use super::limit::{self, Limit};
 use crate::args::FilterArgs;
@@ -149,7 +148,7 @@ impl<'a> Shown<'a, '_> {
     }
 
     /// The comparison as a document. `sides` describes the base and the new side.
-    pub(super) fn document(&self, sides: [Value; 2]) -> DiffDocument<'_> {
+    pub(super) fn document<'d>(&'d self, sides: ComparedSides<'d>) -> DiffDocument<'d> {
         let rows = self.rows().map(|row| ChangedRow::new(row, self.diff)).collect();
         DiffDocument::new(self.diff, Some(&self.event), Some(&self.unit), sides, rows)
     }

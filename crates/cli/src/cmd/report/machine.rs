@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use plumb_documents::column::{chosen, write_csv};
-use plumb_documents::report::{CsvLine, EventReport, EventReportDocument, ReportBody, columns};
-use plumb_documents::{json, meta};
+use plumb_documents::json;
+use plumb_documents::report::{
+    CsvLine, EventReport, EventReportDocument, ReportBody, ReportsDocument, columns,
+};
 
 use super::Args;
 use crate::terminal::Output;
@@ -16,11 +18,9 @@ const COSTS: &str = "children_percent self_percent children_weight self_weight c
 /// Writes one JSON object with a report for each event.
 pub fn json(reports: &[EventReport<'_>], args: &Args, out: &mut Output<'_>) -> Result<()> {
     let Some(first) = reports.first() else { return Ok(()) };
-    let mut document = meta::document(first.view.meta());
     let warnings: BTreeSet<String> = reports.iter().flat_map(|report| report.view.warnings()).collect();
-    document["warnings"] = warnings.into_iter().collect();
-    document["reports"] = serde_json::to_value(documents(reports, args).collect::<Vec<_>>())?;
-    Ok(json::write(&document, out)?)
+    let documents = documents(reports, args).collect();
+    Ok(json::write(&ReportsDocument::new(first.view.meta(), warnings.into_iter().collect(), documents), out)?)
 }
 
 /// Writes rows as CSV; trees as a line per node, with its parent's line number (the first after the head is 0).
