@@ -9,9 +9,9 @@ use std::io::{IsTerminal, Write, stderr};
 
 use anyhow::{Context, Result, bail};
 use plumb_analyze::{Spread, slope};
+use plumb_documents::fork::{ForkDocument, ForkSize, ForkTimes, SpreadJson};
 use plumb_target::spawn::Way;
 use plumb_target::spawn::start_and_wait;
-use serde_json::{Value, json};
 
 use crate::examples;
 use crate::exit::Exit;
@@ -168,35 +168,29 @@ fn write_json(
     args: &Args,
     out: &mut Output<'_>,
 ) -> Result<()> {
-    let spread =
-        |spread: Spread| json!({"lower": spread.lower, "median": spread.median, "upper": spread.upper});
-    let sizes: Vec<Value> = measured
-        .iter()
-        .map(|one| {
-            let mut ways = serde_json::Map::new();
-            for (index, way) in Way::ALL.into_iter().enumerate() {
-                let both = json!({"cpu_ms": spread(one.cpu[index]), "wall_ms": spread(one.wall[index])});
-                ways.insert(way.name().into(), both);
-            }
-            json!({"mb": one.mib, "ways": ways, "fork_to_posix_spawn": ratio(one)})
-        })
-        .collect();
-    let slopes: serde_json::Map<String, Value> = Way::ALL
-        .into_iter()
-        .enumerate()
-        .map(|(index, way)| (way.name().into(), slope_of(measured, index).into()))
-        .collect();
-    let document = json!({
-        "version": plumb_documents::JSON_VERSION,
-        "program": args.program,
-        "runs": args.starts,
-        "kernel": kernel(),
-        "huge_pages": huge_pages(),
-        "available_bytes": available,
-        "left_out_mb": left_out,
-        "sizes": sizes,
-        "cpu_ms_per_mb": slopes,
-    });
+    let by_way = || Way::ALL.into_iter().enumerate();
+    let size = |one: &Measured| {
+        let times = |index: usize| ForkTimes {
+            cpu_ms: SpreadJson::new(one.cpu[index]),
+            wall_ms: SpreadJson::new(one.wall[index]),
+        };
+        ForkSize {
+            mb: one.mib,
+            ways: by_way().map(|(index, way)| (way.name(), times(index))).collect(),
+            fork_to_posix_spawn: ratio(one),
+        }
+    };
+    let document = ForkDocument {
+        version: plumb_documents::JSON_VERSION,
+        program: &args.program,
+        runs: args.starts,
+        kernel: kernel(),
+        huge_pages: huge_pages(),
+        available_bytes: available,
+        left_out_mb: left_out,
+        sizes: measured.iter().map(size).collect(),
+        cpu_ms_per_mb: by_way().map(|(index, way)| (way.name(), slope_of(measured, index))).collect(),
+    };
     plumb_documents::json::write(&document, &mut *out)?;
     Ok(out.flush()?)
 }
