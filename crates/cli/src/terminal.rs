@@ -13,7 +13,7 @@ use plumb_process::stdout_was_closed;
 
 use crate::exit::Exit;
 use crate::pager::Pager;
-use crate::render::columns::{self, fold};
+use crate::render::padding::{self, fold};
 
 /// The destination of a command's result: all text for people passes through it.
 ///
@@ -173,7 +173,7 @@ impl<'a> Output<'a> {
 
 /// Wraps a remark behind a `#` that is too long for its line. `None`: it fits, or it is a table's head, whose columns stay.
 fn fold_remark(line: &str, width: usize) -> Option<String> {
-    let text = line.strip_prefix("# ").filter(|_| columns::width(line) > width)?;
+    let text = line.strip_prefix("# ").filter(|_| padding::width(line) > width)?;
     let label = text.split_once(": ").filter(|(label, _)| !label.contains(' '));
     let said = label.map_or(text, |(_, said)| said.trim_start());
     if said.contains("  ") || text.contains(MARK) {

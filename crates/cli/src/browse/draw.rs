@@ -7,8 +7,8 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use crate::render::columns::{self, left};
 use crate::render::document::text;
+use crate::render::padding::{self, left};
 use crate::terminal::Heat;
 
 use super::flame;
@@ -121,8 +121,8 @@ fn warning_style(colours: bool) -> Style {
 fn wrap(title: &str, facts: &[String], width: usize) -> Vec<Line<'static>> {
     let mut lines: Vec<String> = vec![title.into()];
     for fact in facts {
-        let line = lines.last().map_or(0, |line| columns::width(line));
-        if line + 2 + columns::width(fact) > width {
+        let line = lines.last().map_or(0, |line| padding::width(line));
+        if line + 2 + padding::width(fact) > width {
             lines.push(fact.clone());
         } else if let Some(line) = lines.last_mut() {
             line.push_str("  ");
@@ -143,7 +143,7 @@ fn tabs(state: &State, width: usize) -> Line<'static> {
         state.narrowed.iter().map(|(narrow, _)| format!("> {} ", cut_middle(&narrow.text(), 24))).collect();
     // The filters must be visible; the names of other views are in the help too.
     let names: usize = Tab::ALL.iter().map(|tab| tab.key().1.len() + 3).sum();
-    let is_narrow = names + columns::width(&filters) > width;
+    let is_narrow = names + padding::width(&filters) > width;
     for tab in Tab::ALL {
         let (key, name) = tab.key();
         let is_shown = tab == state.tab;

@@ -9,7 +9,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::table::ViewTable;
-use crate::render::columns::left;
+use crate::render::padding::left;
 
 /// The user's position in the flame graph, by the [`id`](super::table::ViewLine::id)s of lines: line numbers change when samples come in.
 #[derive(Clone, Debug, Default)]

@@ -19,7 +19,7 @@ use self::features::Tried;
 use self::finding::{Finding, State};
 use crate::examples;
 use crate::exit::Exit;
-use crate::render::columns::{self, left};
+use crate::render::padding::{self, left};
 use crate::terminal::{Output, finish, printable};
 
 /// Arguments of `plumb doctor`.
@@ -90,7 +90,7 @@ fn print(diagnosis: &Diagnosis, args: &Args, out: &mut Output<'_>) -> Result<()>
     }
     writeln!(out, "{}", printable(&diagnosis.subject))?;
     let width =
-        diagnosis.findings.iter().map(|finding| columns::width(&finding.what)).max().unwrap_or(0).min(40);
+        diagnosis.findings.iter().map(|finding| padding::width(&finding.what)).max().unwrap_or(0).min(40);
     for finding in &diagnosis.findings {
         let state = match finding.state {
             State::Good => out.styled(Style::new().fg_color(Some(AnsiColor::Green.into())), "ok     "),

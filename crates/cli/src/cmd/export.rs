@@ -76,7 +76,7 @@ fn write(profile: &Profile, format: Format, filters: &FilterArgs, out: &mut impl
         Format::Folded => return folded_stacks::write(profile, filters, false, false, out),
         Format::PerfScript => {
             let (fields, all) = (perf_script::Fields::default(), Filter::default());
-            return perf_script::write(&kept, fields, &all, &mut Output::plain(out));
+            perf_script::write(&kept, fields, &all, &mut Output::plain(out))
         }
     };
     Ok(written?)

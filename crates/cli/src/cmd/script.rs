@@ -44,5 +44,5 @@ pub(crate) fn write(
     filters: &FilterArgs,
     out: &mut Output<'_>,
 ) -> Result<()> {
-    perf_script::write(profile, fields, &filters.filter(profile)?, out)
+    Ok(perf_script::write(profile, fields, &filters.filter(profile)?, out)?)
 }

@@ -3,15 +3,13 @@
 //! Invariant: nothing here computes what it writes, and no command writes or escapes HTML on its own. Elsewhere: the terminal
 //! ([`crate::terminal`]).
 
-pub mod columns;
 pub mod document;
 pub use plumb_documents::change::words as change;
-pub use plumb_documents::{duration, metric};
+pub use plumb_documents::{duration, metric, padding, perf_script};
 pub mod flame;
 pub mod folded;
 pub mod label;
 pub mod markdown;
 pub mod page;
-pub mod perf_script;
 pub mod rule;
 pub mod table;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use plumb_analyze::{collapse_templates, cut_middle, shorten};
 
-use crate::render::columns::{self as text, left};
+use crate::render::padding::{self as text, left};
 use crate::terminal::{Heat, Output};
 
 pub use plumb_documents::sections::{Cells, INLINED, Layout, TableColumn as Column};

@@ -10,7 +10,7 @@ use plumb_documents::listing::FunctionListing;
 use super::jumps::Gutter;
 use super::rows::{Columns, Figures, Item, items};
 use super::{Args, Style, rows};
-use crate::render::columns::{left, right};
+use crate::render::padding::{left, right};
 use crate::render::table::heat;
 use crate::terminal::{Output, printable};
 use plumb_documents::code::Annotated;

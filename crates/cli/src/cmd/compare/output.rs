@@ -10,8 +10,8 @@ use super::profile::Explained;
 use super::side::Side;
 use super::table::{HEAD, Row, row};
 use super::{Args, profile};
-use crate::render::columns::{self, left, right};
 use crate::render::markdown::{code, escape};
+use crate::render::padding::{self, left, right};
 use crate::terminal::{Output, printable};
 
 /// Rank of each column. A narrow terminal drops columns with the highest rank first.
@@ -28,7 +28,7 @@ pub(super) fn text(
     for side in sides {
         writeln!(out, "{}: {}", side.name, command(side))?;
     }
-    for line in columns::fold(&how(compared, args), out.width.unwrap_or(usize::MAX), 2) {
+    for line in padding::fold(&how(compared, args), out.width.unwrap_or(usize::MAX), 2) {
         writeln!(out, "{line}")?;
     }
     writeln!(out)?;
@@ -37,10 +37,10 @@ pub(super) fn text(
     let mut widths = [0; HEAD.len()];
     for line in rows.iter().chain([&head]) {
         for (width, cell) in widths.iter_mut().zip(line) {
-            *width = (*width).max(columns::width(cell));
+            *width = (*width).max(padding::width(cell));
         }
     }
-    let stay = columns::that_fit(&widths, &RANKS, out.width.unwrap_or(usize::MAX));
+    let stay = padding::that_fit(&widths, &RANKS, out.width.unwrap_or(usize::MAX));
     for line in [&head].into_iter().chain(&rows) {
         let mut text = format!("  {}", left(&line[0], widths[0]));
         for ((cell, width), _) in line.iter().zip(widths).zip(&stay).skip(1).filter(|(_, stay)| **stay) {
@@ -55,7 +55,7 @@ pub(super) fn text(
     }
     let verdict = format!("Verdict: {}", says(compared));
     writeln!(out)?;
-    for line in columns::fold(&verdict, out.width.unwrap_or(usize::MAX), 2) {
+    for line in padding::fold(&verdict, out.width.unwrap_or(usize::MAX), 2) {
         writeln!(out, "{line}")?;
     }
     Ok(out.flush()?)
@@ -63,8 +63,8 @@ pub(super) fn text(
 
 /// Names the columns that do not fit.
 pub(super) fn not_shown(titles: &[&str], stay: &[bool], out: &mut Output<'_>) -> Result<()> {
-    let line = columns::not_shown(titles, stay).map(|line| format!("  {line}"));
-    let lines = line.map(|line| columns::fold(&line, out.width.unwrap_or(usize::MAX), 2));
+    let line = padding::not_shown(titles, stay).map(|line| format!("  {line}"));
+    let lines = line.map(|line| padding::fold(&line, out.width.unwrap_or(usize::MAX), 2));
     Ok(lines.iter().flatten().try_for_each(|line| writeln!(out, "{line}"))?)
 }
 

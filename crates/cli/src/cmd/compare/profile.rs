@@ -14,8 +14,8 @@ use crate::args::RecordArgs;
 use crate::exit::Exit;
 use crate::recording::{record_profile, request_of_command};
 use crate::render::change;
-use crate::render::columns::{self, left, right};
 use crate::render::markdown::{cell_code, escape};
+use crate::render::padding::{self, left, right};
 use crate::terminal::{Output, printable};
 use plumb_documents::compare::ProfileChanges;
 use plumb_syscalls::Abi;
@@ -104,7 +104,7 @@ const RANKS: [u8; 7] = [0, 1, 2, 3, 3, 0, 0];
 /// Writes the differences as text.
 pub(super) fn text(explained: &Explained<'_, '_>, args: &Args, out: &mut Output<'_>) -> Result<()> {
     writeln!(out)?;
-    for line in columns::fold(&introduction(&explained.functions, args), out.width.unwrap_or(usize::MAX), 2) {
+    for line in padding::fold(&introduction(&explained.functions, args), out.width.unwrap_or(usize::MAX), 2) {
         writeln!(out, "{line}")?;
     }
     for (diff, title) in explained.tables() {
@@ -118,11 +118,11 @@ pub(super) fn text(explained: &Explained<'_, '_>, args: &Args, out: &mut Output<
             widths
                 .iter_mut()
                 .zip(cells)
-                .for_each(|(width, cell)| *width = (*width).max(columns::width(cell)));
+                .for_each(|(width, cell)| *width = (*width).max(padding::width(cell)));
         }
-        let name = lines.iter().map(|(_, title)| columns::width(title)).max().unwrap_or(0).min(24);
+        let name = lines.iter().map(|(_, title)| padding::width(title)).max().unwrap_or(0).min(24);
         let stay =
-            columns::that_fit(&[&widths[..], &[name]].concat(), &RANKS, out.width.unwrap_or(usize::MAX));
+            padding::that_fit(&[&widths[..], &[name]].concat(), &RANKS, out.width.unwrap_or(usize::MAX));
         let head = (HEAD.map(str::to_owned), title.to_owned());
         for (cells, title) in [&head].into_iter().chain(&lines) {
             let mut line = String::new();
@@ -132,7 +132,7 @@ pub(super) fn text(explained: &Explained<'_, '_>, args: &Args, out: &mut Output<
                 line.push_str(&if index == 5 { left(cell, width) } else { right(cell, width) });
             }
             let room =
-                out.width.map_or(usize::MAX, |width| width.saturating_sub(columns::width(&line) + 2).max(12));
+                out.width.map_or(usize::MAX, |width| width.saturating_sub(padding::width(&line) + 2).max(12));
             writeln!(out, "{line}  {}", printable(&shorten(title, room)))?;
         }
         output::not_shown(&HEAD, &stay, out)?;

@@ -9,8 +9,8 @@ use plumb_analyze::{Mark, Precision, shorten};
 use super::Shown;
 use super::shown::Rows;
 use crate::render::change;
-use crate::render::columns::{self, left, right};
 use crate::render::label;
+use crate::render::padding::{self, left, right};
 use crate::terminal::{Output, printable};
 
 /// Titles of the columns before the last one, which names the row.
@@ -44,12 +44,12 @@ pub(super) fn write(shown: &Shown<'_, '_>, out: &mut Output<'_>) -> Result<()> {
 fn table(shown: &Shown<'_, '_>, lines: &[([String; 7], String, Mark)], out: &mut Output<'_>) -> Result<()> {
     let mut widths = HEAD.map(|title| title.len()).to_vec();
     for (cells, ..) in lines {
-        widths.iter_mut().zip(cells).for_each(|(width, cell)| *width = (*width).max(columns::width(cell)));
+        widths.iter_mut().zip(cells).for_each(|(width, cell)| *width = (*width).max(padding::width(cell)));
     }
     let limit = out.width.filter(|_| !shown.args.full_names);
-    let longest = lines.iter().map(|(_, title, _)| columns::width(title)).max().unwrap_or(0);
+    let longest = lines.iter().map(|(_, title, _)| padding::width(title)).max().unwrap_or(0);
     widths.push(longest.clamp(NARROWEST, NAME));
-    let stay = columns::that_fit(&widths, &RANKS, limit.unwrap_or(usize::MAX));
+    let stay = padding::that_fit(&widths, &RANKS, limit.unwrap_or(usize::MAX));
     let used: usize = (0..7).filter(|&index| stay[index]).map(|index| widths[index] + 2).sum::<usize>() + 2;
     let room = limit.map(|limit| limit.saturating_sub(used).max(NARROWEST));
     let head = layout(&HEAD.map(str::to_owned), &widths, &stay);
@@ -64,7 +64,7 @@ fn table(shown: &Shown<'_, '_>, lines: &[([String; 7], String, Mark)], out: &mut
         let text = format!("{}  {}", layout(cells, &widths, &stay), printable(&name));
         writeln!(out, "{}", out.styled(style(*mark), text.trim_end()))?;
     }
-    columns::not_shown(&HEAD, &stay).map_or(Ok(()), |line| Ok(writeln!(out, "# {line}")?))
+    padding::not_shown(&HEAD, &stay).map_or(Ok(()), |line| Ok(writeln!(out, "# {line}")?))
 }
 
 /// The recordings of a side, in one line.

@@ -9,7 +9,7 @@ use plumb_documents::report::TreeKind;
 
 use super::Args;
 use super::table::{self, heat};
-use crate::render::columns;
+use crate::render::padding;
 use crate::terminal::{Output, printable};
 
 /// Writes the trees.
@@ -100,13 +100,13 @@ impl Writer<'_, '_> {
         let node = &self.tree.nodes[next.node];
         let numbers = self.numbers(node.total, node.own);
         let share = node.total.percent_of(self.view.whole());
-        let used = columns::width(&numbers) + columns::width(&next.lead);
+        let used = padding::width(&numbers) + padding::width(&next.lead);
         let name = self.name(node, out.width.map(|width| width.saturating_sub(used + 1).max(20)));
         writeln!(out, "{}{}{}", out.styled(heat(share), &numbers), next.lead, printable(&name))?;
         if let &[only] = &*node.children {
             let (only, skipped) = self.skip_recursion(next.node, only);
             if skipped > 0 {
-                let blank = " ".repeat(columns::width(&numbers));
+                let blank = " ".repeat(padding::width(&numbers));
                 writeln!(out, "{blank}{}⋮ {skipped} more calls of itself", next.below)?;
             }
             pending.push(Pending { node: only, lead: next.below.clone(), below: next.below });
@@ -184,10 +184,10 @@ impl Writer<'_, '_> {
         }
         match width.filter(|_| !self.full) {
             Some(width) => {
-                let room = width.saturating_sub(columns::width(&after)).max(12);
+                let room = width.saturating_sub(padding::width(&after)).max(12);
                 format!("{}{after}", shorten(&frame.name, room))
             }
-            None if !self.full && columns::width(&frame.name) > table::LONG => {
+            None if !self.full && padding::width(&frame.name) > table::LONG => {
                 format!("{}{after}", collapse_templates(&frame.name))
             }
             None => format!("{}{after}", frame.name),

@@ -8,8 +8,8 @@ use plumb_capture_perf::Code;
 use plumb_stat_runner::{Metric, RunSet};
 
 use super::{Args, worst};
-use crate::render::columns;
 use crate::render::metric::{self, MetricUnit, bytes, thousands, time};
+use crate::render::padding;
 use crate::terminal::{Output, printable};
 
 /// Column of the titles.
@@ -57,7 +57,7 @@ fn put(line: &str, out: &mut Output<'_>) -> Result<()> {
     let begin = line.chars().take_while(|&one| one == ' ').count();
     let is_figure = begin > 1;
     let hanging = if is_figure { TITLES.min(width / 2).saturating_sub(begin) } else { 2 };
-    for line in columns::fold(line.trim_end(), width, hanging) {
+    for line in padding::fold(line.trim_end(), width, hanging) {
         writeln!(out, "{line}")?;
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
-use crate::render::columns::{self, left};
+use crate::render::padding::{self, left};
 use crate::render::table;
 use crate::terminal::{Output, printable};
 use plumb_documents::sections::{Block, ReportSection, SectionedReport};
@@ -45,7 +45,7 @@ fn block(block: &Block, out: &mut Output<'_>) -> io::Result<()> {
             wrapped(&words.plain(), BOLD, out)
         }
         Block::Facts(facts) => {
-            let width = facts.iter().map(|(name, _)| columns::width(name)).max().unwrap_or(0);
+            let width = facts.iter().map(|(name, _)| padding::width(name)).max().unwrap_or(0);
             facts.iter().try_for_each(|(name, words)| fact(name, words, width, out))
         }
         Block::Commands(commands) => {
@@ -81,7 +81,7 @@ pub fn wrap(words: &str, width: usize) -> Vec<String> {
     let mut line = String::new();
     let mut used = 0;
     for word in printable(words).split_whitespace() {
-        let length = columns::width(word);
+        let length = padding::width(word);
         if used > 0 && used + 1 + length > width {
             lines.push(std::mem::take(&mut line));
             used = 0;

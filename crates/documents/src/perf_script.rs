@@ -5,20 +5,21 @@ mod place;
 
 use std::io::{self, Write};
 
-use anyhow::Result;
 use plumb_analyze::{Filter, View, ViewSample};
 use plumb_formats::perf_script;
 use plumb_profile::{Process, Profile, Thread};
 
-use super::columns::{right, width};
-use crate::terminal::Output;
-use field::Field;
-pub use field::Fields;
-use place::Places;
-pub use place::run_time;
+use self::field::Field;
+pub use self::field::Fields;
+use self::place::Places;
+pub use self::place::run_time;
+use crate::padding::{right, width};
 
 /// Writes what the filters keep of a profile.
-pub fn write(profile: &Profile, fields: Fields, filter: &Filter, out: &mut Output<'_>) -> Result<()> {
+///
+/// # Errors
+/// `out` fails.
+pub fn write(profile: &Profile, fields: Fields, filter: &Filter, out: &mut impl Write) -> io::Result<()> {
     let view = View::new(profile, filter);
     let names =
         profile.events.rows().iter().map(|event| width(&perf_script::event(profile.strings.get(event.name))));
@@ -38,8 +39,7 @@ pub fn write(profile: &Profile, fields: Fields, filter: &Filter, out: &mut Outpu
         }
         writeln!(out)?;
     }
-    out.flush()?;
-    Ok(())
+    out.flush()
 }
 
 struct Writer {
@@ -54,7 +54,7 @@ impl Writer {
         profile: &Profile,
         thread: &Thread,
         sample: &ViewSample,
-        out: &mut Output<'_>,
+        out: &mut impl Write,
     ) -> io::Result<()> {
         let Process { pid, .. } = profile.processes[thread.process];
         // As perf prints what it doesn't know.

@@ -10,7 +10,7 @@ use plumb_profile::{DsoId, Mapping, ProcessId};
 use super::field::{Field, Fields};
 
 /// The lines of a view's frames. A frame has the same line in all samples of a process, so each is formatted once.
-pub struct Places<'v, 'p> {
+pub(super) struct Places<'v, 'p> {
     view: &'v View<'p>,
     fields: Fields,
     mappings: HashMap<(ProcessId, DsoId), Vec<Mapping>>,
@@ -18,7 +18,7 @@ pub struct Places<'v, 'p> {
 }
 
 impl<'v, 'p> Places<'v, 'p> {
-    pub fn new(view: &'v View<'p>, fields: Fields) -> Self {
+    pub(super) fn new(view: &'v View<'p>, fields: Fields) -> Self {
         let mut mappings: HashMap<_, Vec<Mapping>> = HashMap::new();
         for &mapping in &view.profile().mappings {
             mappings.entry((mapping.process, mapping.dso)).or_default().push(mapping);
@@ -27,7 +27,7 @@ impl<'v, 'p> Places<'v, 'p> {
     }
 
     /// The line of `frame` in the address space of `process`, with its line break.
-    pub fn line(&mut self, process: ProcessId, frame: FrameIndex) -> &str {
+    pub(super) fn line(&mut self, process: ProcessId, frame: FrameIndex) -> &str {
         let Self { view, fields, mappings, lines } = self;
         lines.entry((process, frame)).or_insert_with(|| {
             let frame = view.frame(frame);

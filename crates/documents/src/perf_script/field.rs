@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// A field of a sample or its frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Field {
+pub(super) enum Field {
     Comm,
     Tid,
     Pid,
@@ -20,6 +20,7 @@ pub enum Field {
     Period,
 }
 
+/// The fields by their names.
 const NAMES: [(&str, Field); 12] = [
     ("comm", Field::Comm),
     ("tid", Field::Tid),
@@ -35,17 +36,17 @@ const NAMES: [(&str, Field); 12] = [
     ("period", Field::Period),
 ];
 
-/// A set of fields.
+/// A set of fields: those that are printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fields(u16);
 
 impl Fields {
-    pub fn has(self, field: Field) -> bool {
+    pub(super) fn has(self, field: Field) -> bool {
         self.0 & (1 << field as u16) != 0
     }
 
     /// Whether frames are printed.
-    pub fn has_stack(self) -> bool {
+    pub(super) fn has_stack(self) -> bool {
         [Field::Ip, Field::Sym, Field::Dso, Field::SrcLine].into_iter().any(|field| self.has(field))
     }
 
