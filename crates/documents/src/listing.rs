@@ -1,6 +1,8 @@
 //! A function's instructions and source lines with their costs.
 
+pub mod choice;
 mod gaps;
+pub mod gutter;
 mod remarks;
 mod source_lines;
 

@@ -1,7 +1,5 @@
 //! `plumb annotate`: one function, instruction by instruction and line by line.
 
-mod choose;
-mod jumps;
 mod machine;
 mod page;
 mod rows;
@@ -20,7 +18,7 @@ use crate::args::FilterArgs;
 use crate::exit::Exit;
 use crate::terminal::{Output, finish, say};
 use plumb_documents::code::{Annotated, annotate};
-use plumb_documents::listing::FunctionListing;
+use plumb_documents::listing::{FunctionListing, choice};
 use plumb_documents::source::Sources;
 
 pub use shown::Args;
@@ -47,7 +45,7 @@ fn write(profile: &Profile, args: &Args, out: &mut Output<'_>) -> Result<()> {
 
 fn write_filtered(profile: &Profile, filter: &Filter, args: &Args, out: &mut Output<'_>) -> Result<()> {
     let view = View::new(profile, filter);
-    let function = choose::function(&view, &args.function)?;
+    let function = choice::function(&view, &args.function)?;
     let options = Options::default();
     let annotated = annotate(&view, &function, &options)
         .with_context(|| format!("{} in {}", function.name, function.path))?;

@@ -5,8 +5,8 @@
 use maud::PreEscaped;
 use plumb_analyze::{Precision, shorten};
 use plumb_documents::listing::FunctionListing;
+use plumb_documents::listing::gutter::Gutter;
 
-use super::jumps::Gutter;
 use super::rows::{Columns, Figures, Item, items, note, short};
 use super::{Args, Style};
 use crate::render::page::{self as frame, escape};

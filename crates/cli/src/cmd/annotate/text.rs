@@ -6,8 +6,8 @@ use anstyle::{AnsiColor, Style as Colour};
 use anyhow::Result;
 use plumb_analyze::{Precision, cut_middle, shorten};
 use plumb_documents::listing::FunctionListing;
+use plumb_documents::listing::gutter::Gutter;
 
-use super::jumps::Gutter;
 use super::rows::{Columns, Figures, Item, items};
 use super::{Args, Style, rows};
 use crate::render::padding::{left, right};

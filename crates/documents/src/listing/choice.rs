@@ -1,14 +1,13 @@
-//! Finds the function that the user names.
+//! The function that a user names: by its name, a part of it as lists shorten it, or an address.
 
-use anyhow::{Result, bail};
+use std::fmt;
+
 use plumb_analyze::{
-    Pattern, SampledFunction, View, collapse_templates, sampled, sampled_files, sampled_scripts,
-    sampled_within,
+    BadPattern, Pattern, Precision, SampledFunction, View, collapse_templates, sampled, sampled_files,
+    sampled_scripts, sampled_within,
 };
 use plumb_profile::{Address, parse_unnamed_function};
 use plumb_symbolize::{Binary, Options};
-
-use plumb_analyze::Precision;
 
 /// Marks the omitted part of a shortened name.
 const LEFT_OUT: char = '…';
@@ -17,8 +16,79 @@ const OFFERED: usize = 20;
 /// Longer names, in characters, are shown without their template arguments.
 const LONG: usize = 100;
 
-/// The only sampled function that matches `text`: a function, or FUNCTION@FILE. With several matches, an error that lists them.
-pub fn function(view: &View<'_>, text: &str) -> Result<SampledFunction> {
+/// The reason why a text names no function, or more than one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    missing_docs,
+    reason = "`text` is what was asked for; `list` has candidates, one per line, as `function` accepts them"
+)]
+pub enum FunctionChoiceError {
+    /// A pattern can't be compiled.
+    BadPattern(BadPattern),
+    /// Several functions have the name.
+    Several { text: String, count: usize, list: String },
+    /// The function was only inlined.
+    OnlyInlined { text: String, list: String },
+    /// No function has the name, but some have a part of it.
+    Similar { text: String, list: String },
+    /// No function has the name; the candidates are the hottest.
+    Unknown { text: String, list: String },
+    /// No function has a symbol.
+    Nameless,
+    /// No sampled file has the name.
+    NoFile,
+    /// The code at an address can't be read.
+    NoCode(Address, String),
+    /// No sample is in a function at an address.
+    NotSampled(Address),
+    /// Several files have the address.
+    SeveralFiles { count: usize, list: String },
+}
+
+impl fmt::Display for FunctionChoiceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadPattern(bad) => bad.fmt(f),
+            Self::Several { text, count, list } => write!(
+                f,
+                "{count} functions are called `{text}`; name one, with its file behind an @ if need be:\n{list}"
+            ),
+            Self::OnlyInlined { text, list } => {
+                write!(f, "`{text}` was only inlined, into functions that can be annotated:\n{list}")
+            }
+            Self::Similar { text, list } => {
+                write!(f, "no function with samples is called `{text}`; similar names:\n{list}")
+            }
+            Self::Unknown { text, list } => {
+                write!(f, "no function with samples is called `{text}`; the hottest are:\n{list}")
+            }
+            Self::Nameless => f.write_str(
+                "no sample is in a function with a symbol; one without is named by its file and an address in it, as plumb report \
+                 shows it: FILE+0x1234",
+            ),
+            Self::NoFile => f.write_str("no sample is in a file of that name"),
+            Self::NoCode(address, why) => write!(f, "{:#x}: {why}", address.0),
+            Self::NotSampled(address) => write!(f, "no sample is in a function at {:#x}", address.0),
+            Self::SeveralFiles { count, list } => {
+                write!(f, "{count} files have such an address; name one behind an @:\n{list}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for FunctionChoiceError {}
+
+impl From<BadPattern> for FunctionChoiceError {
+    fn from(bad: BadPattern) -> Self {
+        Self::BadPattern(bad)
+    }
+}
+
+/// The only sampled function that matches `text`: a function, or FUNCTION@FILE.
+///
+/// # Errors
+/// Several match, or none.
+pub fn function(view: &View<'_>, text: &str) -> Result<SampledFunction, FunctionChoiceError> {
     if let Some((address, module)) = by_address(text)? {
         return at(view, address, module.as_ref());
     }
@@ -41,28 +111,23 @@ pub fn function(view: &View<'_>, text: &str) -> Result<SampledFunction> {
     if named == 1 {
         return Ok(found.swap_remove(0));
     }
+    let text_of = || text.to_owned();
     if named > 1 {
-        bail!(
-            "{named} functions are called `{text}`; name one, with its file behind an @ if need be:\n{}",
-            list(view, &found[..named])
-        );
+        let list = list(view, &found[..named]);
+        return Err(FunctionChoiceError::Several { text: text_of(), count: named, list });
     }
     if !found.is_empty() {
-        bail!("`{text}` was only inlined, into functions that can be annotated:\n{}", list(view, &found));
+        return Err(FunctionChoiceError::OnlyInlined { text: text_of(), list: list(view, &found) });
     }
     let all = all_sampled(view, None, None);
     let part = text.trim_matches('/').to_lowercase();
     let similar: Vec<SampledFunction> =
         all.iter().filter(|function| function.name.to_lowercase().contains(&part)).cloned().collect();
-    match (similar.is_empty(), all.is_empty()) {
-        (_, true) => bail!(
-            "no sample is in a function with a symbol; one without is named by its file and an address in it, as plumb report shows it: FILE+0x1234"
-        ),
-        (true, _) => {
-            bail!("no function with samples is called `{text}`; the hottest are:\n{}", list(view, &all))
-        }
-        _ => bail!("no function with samples is called `{text}`; similar names:\n{}", list(view, &similar)),
-    }
+    Err(match (similar.is_empty(), all.is_empty()) {
+        (_, true) => FunctionChoiceError::Nameless,
+        (true, _) => FunctionChoiceError::Unknown { text: text_of(), list: list(view, &all) },
+        _ => FunctionChoiceError::Similar { text: text_of(), list: list(view, &similar) },
+    })
 }
 
 /// Native and interpreted functions, as [`sampled`] finds them.
@@ -78,14 +143,14 @@ fn all_sampled(
 }
 
 /// A pattern for a shortened name, without parameters.
-fn shortened(text: &str) -> Result<Pattern> {
+fn shortened(text: &str) -> Result<Pattern, BadPattern> {
     let parts: Vec<String> = text.split(LEFT_OUT).map(regex_lite::escape).collect();
-    Ok(Pattern::regex(&format!(r"^{}(\(.*)?$", parts.join(".*")))?)
+    Pattern::regex(&format!(r"^{}(\(.*)?$", parts.join(".*")))
 }
 
 /// An address, with its file if given: `0x1234`, `0x1234@libc.so.6`, `libc.so.6+0x1234`.
 /// A library may be named without its full version.
-fn by_address(text: &str) -> Result<Option<(Address, Option<Pattern>)>> {
+fn by_address(text: &str) -> Result<Option<(Address, Option<Pattern>)>, BadPattern> {
     if let Some((module, start)) = parse_unnamed_function(text) {
         let module = Pattern::regex(&format!(r"(^|/){}(\.[0-9.]+)?$", regex_lite::escape(module)))?;
         return Ok(Some((Address(start), Some(module))));
@@ -100,7 +165,11 @@ fn by_address(text: &str) -> Result<Option<(Address, Option<Pattern>)>> {
 }
 
 /// The sampled function that contains `address`.
-fn at(view: &View<'_>, address: Address, module: Option<&Pattern>) -> Result<SampledFunction> {
+fn at(
+    view: &View<'_>,
+    address: Address,
+    module: Option<&Pattern>,
+) -> Result<SampledFunction, FunctionChoiceError> {
     let (mut found, mut reasons) = (Vec::new(), Vec::new());
     let files = sampled_files(view, module);
     for &file in &files {
@@ -122,12 +191,10 @@ fn at(view: &View<'_>, address: Address, module: Option<&Pattern>) -> Result<Sam
             let same = |named: &SampledFunction| (named.dso, named.start) == (function.dso, function.start);
             Ok(named.filter(|named| named.inlined.is_empty()).find(same).unwrap_or(function))
         }
-        (0, _, []) => bail!("no sample is in a file of that name"),
-        (0, [why], [_]) => bail!("{:#x}: {why}", address.0),
-        (0, ..) => bail!("no sample is in a function at {:#x}", address.0),
-        _ => {
-            bail!("{} files have such an address; name one behind an @:\n{}", found.len(), list(view, &found))
-        }
+        (0, _, []) => Err(FunctionChoiceError::NoFile),
+        (0, [why], [_]) => Err(FunctionChoiceError::NoCode(address, why.to_string())),
+        (0, ..) => Err(FunctionChoiceError::NotSampled(address)),
+        (count, ..) => Err(FunctionChoiceError::SeveralFiles { count, list: list(view, &found) }),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The gutter: arrows from jumps to their targets.
+//! The gutter of a listing: arrows from jumps to their targets.
 //!
 //! Each jump has a lane, the shortest nearest to the code, as long as lanes last; jumps to one target share an arrow head.
 
