@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plumb-capture-api",
             "plumb-capture-bpf",
             "plumb-capture-perf",
+            "plumb-doctor",
             "plumb-documents",
             "plumb-formats",
             "plumb-ingest",
@@ -124,6 +125,20 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plumb-profile",
             "plumb-symbolize",
             "plumb-syscalls",
+        ],
+    ),
+    (
+        "plumb-doctor",
+        &[
+            "plumb-analyze",
+            "plumb-capture-bpf",
+            "plumb-capture-perf",
+            "plumb-documents",
+            "plumb-interpreters",
+            "plumb-process",
+            "plumb-profile",
+            "plumb-stack-quality",
+            "plumb-symbolize",
         ],
     ),
     (

@@ -1,22 +1,12 @@
 //! `plumb doctor`: what this user may record here and how to allow more, or the gaps in a recording and their causes.
 
-mod facts;
-mod features;
-mod finding;
-mod machine;
-mod recording;
-mod uprobes;
-
 use std::io::Write;
 use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use serde::Serialize;
+use plumb_doctor::{Diagnosis, FindingState};
 
-use self::facts::Facts;
-use self::features::Tried;
-use self::finding::{Finding, State};
 use crate::examples;
 use crate::exit::Exit;
 use crate::render::padding::{self, left};
@@ -38,45 +28,14 @@ pub struct Args {
     verbose: bool,
 }
 
-/// Version of the JSON structure. The first number changes when a field is removed or changes its meaning.
-const SCHEMA: &str = "1.0";
-
-/// The whole output.
-#[derive(Serialize)]
-struct Diagnosis {
-    /// Version of plumb's JSON as a whole.
-    version: u32,
-    /// Version of this structure.
-    schema: &'static str,
-    /// Version of plumb.
-    plumb: &'static str,
-    /// The checked machine or recording, in one line.
-    subject: String,
-    /// Facts about the machine; missing for a recording.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    host: Option<Facts>,
-    /// Result of loading each BPF program; empty for a recording.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    programs: Vec<Tried>,
-    findings: Vec<Finding>,
-}
-
-impl Diagnosis {
-    fn new(subject: String, findings: Vec<Finding>) -> Self {
-        let (host, programs) = (None, Vec::new());
-        let version = plumb_documents::JSON_VERSION;
-        Self { version, schema: SCHEMA, plumb: env!("CARGO_PKG_VERSION"), subject, host, programs, findings }
-    }
-}
-
 /// Runs `plumb doctor`.
 pub fn run(args: Args) -> Result<Exit> {
     let diagnosis = match &args.file {
         Some(file) => {
             let profile = crate::load::load(file)?;
-            Diagnosis::new(file.display().to_string(), recording::findings(&profile))
+            Diagnosis::of_recording(file.display().to_string(), &profile)
         }
-        None => machine::diagnosis(),
+        None => Diagnosis::of_machine(),
     };
     let mut out = Output::stdout();
     finish(print(&diagnosis, &args, &mut out))
@@ -93,9 +52,13 @@ fn print(diagnosis: &Diagnosis, args: &Args, out: &mut Output<'_>) -> Result<()>
         diagnosis.findings.iter().map(|finding| padding::width(&finding.what)).max().unwrap_or(0).min(40);
     for finding in &diagnosis.findings {
         let state = match finding.state {
-            State::Good => out.styled(Style::new().fg_color(Some(AnsiColor::Green.into())), "ok     "),
-            State::Limited => out.styled(Style::new().fg_color(Some(AnsiColor::Yellow.into())), "limited"),
-            State::Missing => out.styled(Style::new().fg_color(Some(AnsiColor::Red.into())), "missing"),
+            FindingState::Good => out.styled(Style::new().fg_color(Some(AnsiColor::Green.into())), "ok     "),
+            FindingState::Limited => {
+                out.styled(Style::new().fg_color(Some(AnsiColor::Yellow.into())), "limited")
+            }
+            FindingState::Missing => {
+                out.styled(Style::new().fg_color(Some(AnsiColor::Red.into())), "missing")
+            }
         };
         writeln!(out, "  {state}  {}  {}", left(&printable(&finding.what), width), printable(&finding.says))?;
         if !finding.remedy.is_empty() {
@@ -113,6 +76,8 @@ fn print(diagnosis: &Diagnosis, args: &Args, out: &mut Output<'_>) -> Result<()>
 
 #[cfg(test)]
 mod tests {
+    use plumb_doctor::{Finding, ProgramTrial, SCHEMA};
+
     use super::*;
 
     fn printed(diagnosis: &Diagnosis, json: bool, verbose: bool) -> String {
@@ -128,7 +93,7 @@ mod tests {
 
     #[test]
     fn every_finding_is_printed_with_its_remedy() {
-        let finding = Finding::new(State::Limited, "kernel", "hidden").remedy("sudo x");
+        let finding = Finding::new(FindingState::Limited, "kernel", "hidden").remedy("sudo x");
         let diagnosis = Diagnosis::new("here".into(), vec![finding]);
         assert_eq!(
             printed(&diagnosis, false, false),
@@ -146,15 +111,16 @@ mod tests {
 
     #[test]
     fn what_the_verifier_said_is_shown_where_it_is_asked_for() {
-        let tried = Tried {
+        let tried = ProgramTrial {
             feature: "off-cpu".into(),
-            state: State::Missing,
+            state: FindingState::Missing,
             says: "refused".into(),
             since: "5.17",
             took_ms: 1.0,
             verifier: vec!["R3 unbounded memory access".into()],
         };
-        let diagnosis = Diagnosis { programs: vec![tried], ..Diagnosis::new("here".into(), Vec::new()) };
+        let mut diagnosis = Diagnosis::new("here".into(), Vec::new());
+        diagnosis.programs = vec![tried];
         assert!(!printed(&diagnosis, false, false).contains("R3"));
         assert!(
             printed(&diagnosis, false, true)
@@ -169,7 +135,7 @@ mod tests {
     /// The fields that docs/doctor.md documents are present, whatever the machine allows.
     #[test]
     fn the_machine_is_described_as_documented() {
-        let json = read(&printed(&machine::diagnosis(), true, false));
+        let json = read(&printed(&Diagnosis::of_machine(), true, false));
         let host = &json["host"];
         for key in ["kernel", "architecture", "cpus", "is_virtual", "capabilities", "settings"] {
             assert!(host.get(key).is_some_and(|value| !value.is_null()), "{key} is missing: {host}");

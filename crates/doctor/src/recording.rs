@@ -7,8 +7,8 @@ use plumb_profile::{AddressSpace, DsoId, DsoKind, EventId, FrameId, FrameKind, P
 use plumb_stack_quality::{Cause, Completeness, Runtime, Told};
 use plumb_symbolize::Missing as MissingSymbols;
 
-use super::finding::Finding;
-use super::finding::State::{Good, Limited, Missing};
+use crate::finding::Finding;
+use crate::finding::FindingState::{Good, Limited, Missing};
 
 /// Most files that are named individually.
 const FILES: usize = 20;

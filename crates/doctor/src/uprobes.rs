@@ -9,8 +9,8 @@ use plumb_capture_perf::Tracefs;
 use plumb_process::{Uprobe, parse_uprobe_events, uprobes_in_processes};
 use plumb_symbolize::{ProbeSite, ProbeStep, probe_site};
 
-use super::finding::Finding;
-use super::finding::State::{Good, Limited};
+use crate::finding::Finding;
+use crate::finding::FindingState::{Good, Limited};
 
 /// Most probes that are named.
 const NAMED: usize = 5;

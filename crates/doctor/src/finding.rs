@@ -5,7 +5,7 @@ use serde::Serialize;
 /// State of a checked feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum State {
+pub enum FindingState {
     /// Works fully.
     #[serde(rename = "ok")]
     Good,
@@ -17,8 +17,9 @@ pub(super) enum State {
 
 /// One line of the diagnosis.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Finding {
-    pub state: State,
+pub struct Finding {
+    /// The state of the feature.
+    pub state: FindingState,
     /// The checked feature.
     pub what: String,
     /// The result.
@@ -28,10 +29,13 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    pub fn new(state: State, what: impl Into<String>, says: impl Into<String>) -> Self {
+    /// Creates a finding without a remedy.
+    pub fn new(state: FindingState, what: impl Into<String>, says: impl Into<String>) -> Self {
         Self { state, what: what.into(), says: says.into(), remedy: String::new() }
     }
 
+    /// Adds a remedy.
+    #[must_use]
     pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = remedy.into();
         self

@@ -30,9 +30,9 @@ pub(super) const CAPABILITIES: [(&str, u32); 5] = [
     ("CAP_SYSLOG", CAP_SYSLOG),
 ];
 
-/// Facts about the machine.
+/// Facts about the machine, without a judgement.
 #[derive(Serialize)]
-pub(super) struct Facts {
+pub struct MachineFacts {
     /// Kernel release.
     kernel: String,
     /// Kernel build string.
@@ -70,7 +70,7 @@ struct Tried {
     cgroup: Option<String>,
 }
 
-impl Facts {
+impl MachineFacts {
     pub(super) fn find(host: &Host, abilities: &Abilities, counted: &std::io::Result<()>) -> Self {
         let cpuinfo = text("/proc/cpuinfo").unwrap_or_default();
         let error = |result: &std::io::Result<()>| result.as_ref().err().map(ToString::to_string);

@@ -7,18 +7,20 @@ use plumb_interpreters::language_names;
 use plumb_process::setcap_bpf;
 use serde::Serialize;
 
-use super::finding::Finding;
-use super::finding::State::{self, Good, Limited, Missing};
+use crate::finding::Finding;
+use crate::finding::FindingState::{self, Good, Limited, Missing};
 
 /// Number of verifier lines that are kept.
 const LINES: usize = 20;
 
 /// Result of trying a feature.
 #[derive(Serialize)]
-pub(super) struct Tried {
+pub struct ProgramTrial {
     /// Name of the feature, stable across versions.
     pub feature: String,
-    pub state: State,
+    /// The state of the feature.
+    pub state: FindingState,
+    /// The result.
     pub says: String,
     /// The first version of Linux that supports it.
     pub since: &'static str,
@@ -99,7 +101,7 @@ fn words(feature: Feature) -> (Cow<'static, str>, &'static str) {
 /// Tries all features. A cause that blocks all of them gives a single finding.
 ///
 /// Programs are loaded but not attached; the caller has to know whether functions can have probes (`has_probes`).
-pub(super) fn find(has_probes: bool) -> (Vec<Finding>, Vec<Tried>) {
+pub(super) fn find(has_probes: bool) -> (Vec<Finding>, Vec<ProgramTrial>) {
     let mut trials = plumb_capture_bpf::try_all(plumb_capture_perf::attach_to_idle_event);
     for trial in trials.iter_mut().filter(|trial| trial.feature == Feature::Functions && !has_probes) {
         if let Ok(note) = &mut trial.result {
@@ -163,7 +165,7 @@ fn is_older(feature: Feature) -> bool {
     version(&kernel).zip(version(feature.since())).is_some_and(|(has, takes)| has < takes)
 }
 
-fn tried(trial: &Trial) -> Tried {
+fn tried(trial: &Trial) -> ProgramTrial {
     let (feature, can) = (names(trial.feature).0, words(trial.feature).0);
     let (state, says) = match &trial.result {
         Ok(None) => (Good, can.into_owned()),
@@ -177,5 +179,5 @@ fn tried(trial: &Trial) -> Tried {
         _ => Vec::new(),
     };
     let took_ms = (trial.took.as_secs_f64() * 1e4).round() / 10.0;
-    Tried { feature: feature.into(), state, says, since: trial.feature.since(), took_ms, verifier }
+    ProgramTrial { feature: feature.into(), state, says, since: trial.feature.since(), took_ms, verifier }
 }

@@ -7,10 +7,10 @@ use std::path::Path;
 use plumb_capture_perf::{Abilities, CONTAINER_REMEDY, Named, Trigger, allows_own_processes, try_counters};
 use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, Host, can_observe, setcap_perf};
 
-use super::facts::{CAPABILITIES, Facts};
-use super::finding::State::{Good, Limited, Missing};
-use super::finding::{Finding, State};
-use super::{Diagnosis, features, uprobes};
+use crate::facts::{CAPABILITIES, MachineFacts};
+use crate::finding::Finding;
+use crate::finding::FindingState::{self, Good, Limited, Missing};
+use crate::{Diagnosis, features, uprobes};
 
 /// The kernel's default limit, before slow interrupts lower it (kernel/events/core.c, DEFAULT_MAX_SAMPLE_RATE).
 const DEFAULT_RATE: u32 = 100_000;
@@ -49,7 +49,7 @@ pub(super) fn diagnosis() -> Diagnosis {
         host.cpus.len()
     );
     Diagnosis {
-        host: Some(Facts::find(&host, &abilities, &counted)),
+        host: Some(MachineFacts::find(&host, &abilities, &counted)),
         programs,
         ..Diagnosis::new(subject, findings)
     }
@@ -102,7 +102,7 @@ fn capabilities(host: &Host) -> Finding {
     Finding::new(if is_privileged(host) { Good } else { Limited }, "capabilities", has.join(", "))
 }
 
-fn tried(result: &io::Result<()>, what: &str, can: &str, otherwise: State, cannot: &str) -> Finding {
+fn tried(result: &io::Result<()>, what: &str, can: &str, otherwise: FindingState, cannot: &str) -> Finding {
     match result {
         Ok(()) => Finding::new(Good, what, can),
         Err(error) => Finding::new(otherwise, what, format!("{cannot} ({error})")),
