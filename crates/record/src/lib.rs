@@ -13,6 +13,7 @@
 
 mod capture;
 mod error;
+pub mod events;
 mod journal;
 mod live;
 mod measure;

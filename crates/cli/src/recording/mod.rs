@@ -2,7 +2,6 @@
 //!
 //! Elsewhere: the recording itself (`plumb_record`), its summary (`cmd::record`).
 
-mod event;
 pub mod notice;
 pub mod output;
 mod progress;

@@ -6,10 +6,9 @@ use std::ffi::OsString;
 
 use anyhow::Result;
 use plumb_capture_perf::{Code, EventSpec};
-use plumb_record::RecordRequest;
+use plumb_record::{RecordRequest, events as event_names};
 use plumb_target::{Launch, Prints, Target};
 
-use super::event;
 use crate::args::{EventArgs, RecordArgs, TargetArgs};
 
 /// The destination of a command's output if its report goes to standard output. `is_data`: the report is for a program or a file, and must not
@@ -56,7 +55,7 @@ pub fn with_events(mut request: RecordRequest, events: &EventArgs) -> Result<Rec
         _ => Code::All,
     };
     let code_of = |only: Option<Code>| if code == Code::All { only.unwrap_or(code) } else { code };
-    let mut counters = event::counters(&events.event, &request.target)?.into_iter();
+    let mut counters = event_names::counters(&events.event, &request.target)?.into_iter();
     let (counter, only) = counters.next().unzip();
     request.timeline = events.timeline;
     request.sampling.period = events.count;

@@ -1,14 +1,16 @@
-//! Parses `-e`: the event to sample, and the file that contains a function.
+//! Events to sample by the names that users give them, and the file that contains a function.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
-use plumb_capture_perf::{Code, Counter, Named, Trigger};
+use plumb_capture_perf::{Code, Counter, Named, NoTrigger, Trigger};
 use plumb_process::parse_maps;
+use plumb_symbolize::NotFound;
 use plumb_target::Target;
 
 /// Library directories, besides those in /etc/ld.so.conf.
@@ -23,13 +25,58 @@ const LIBRARIES: [&str; 8] = [
     "/usr/lib",
 ];
 
-/// Parses event names: the counter, and the code if the name restricts it. A name may be a list of names.
-pub(super) fn counters(names: &[String], target: &Target) -> Result<Vec<(Counter, Option<Code>)>> {
+/// The reason why a name is not an event to sample.
+#[derive(Debug)]
+pub enum EventError {
+    /// The event is there twice.
+    Twice(String),
+    /// No event has the name, or this machine lacks it.
+    Trigger(NoTrigger),
+    /// The path of a file can't be resolved.
+    Path(String, io::Error),
+    /// No file has the name.
+    NoFile(String),
+    /// The file has no such function: the name of the event, and why.
+    Function(String, NotFound),
+}
+
+impl fmt::Display for EventError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Twice(name) => write!(f, "{name} is given twice: reports show each event by its name"),
+            Self::Trigger(error) => error.fmt(f),
+            Self::Path(name, error) => write!(f, "{name}: {error}"),
+            Self::NoFile(name) => write!(
+                f,
+                "{name}: no program or library of this name is mapped by the target, in PATH or in the loader's folders; give its \
+                 path: uprobe:/PATH/{name}:FUNCTION"
+            ),
+            Self::Function(name, error) => write!(f, "{name}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for EventError {}
+
+impl From<NoTrigger> for EventError {
+    fn from(error: NoTrigger) -> Self {
+        Self::Trigger(error)
+    }
+}
+
+/// Parses event names: the counter, and the code if the name restricts it. A name may be a list of names, as `-e` takes it. `target`: functions
+/// are looked for in the files that it has mapped first.
+///
+/// # Errors
+/// A name is not an event, or is there twice.
+pub fn counters(names: &[String], target: &Target) -> Result<Vec<(Counter, Option<Code>)>, EventError> {
     let mut counters: Vec<(Counter, Option<Code>)> = Vec::new();
     for name in names.iter().flat_map(|name| list(name)) {
         let (counter, code) = counter(name, target)?;
         let known = counters.iter().any(|(known, _)| known.name() == counter.name());
-        ensure!(!known, "{} is given twice: reports show each event by its name", counter.name());
+        if known {
+            return Err(EventError::Twice(counter.name().to_owned()));
+        }
         counters.push((counter, code));
     }
     Ok(counters)
@@ -52,7 +99,7 @@ fn list(text: &str) -> Vec<&str> {
     vec![text]
 }
 
-fn counter(name: &str, target: &Target) -> Result<(Counter, Option<Code>)> {
+fn counter(name: &str, target: &Target) -> Result<(Counter, Option<Code>), EventError> {
     Ok(match Named::parse(name)? {
         Named::CpuClock(code) => (Counter::CpuClock, code),
         Named::Cycles(code) => (Counter::Cycles, code),
@@ -60,8 +107,8 @@ fn counter(name: &str, target: &Target) -> Result<(Counter, Option<Code>)> {
         Named::Function { file, function } => {
             let path = find_file(&file, target)?;
             let options = plumb_symbolize::Options::default();
-            let place =
-                plumb_symbolize::find_function(&path, &function, &options).context(name.to_owned())?;
+            let place = plumb_symbolize::find_function(&path, &function, &options)
+                .map_err(|error| EventError::Function(name.to_owned(), error))?;
             let is_stepped = place.step == plumb_symbolize::ProbeStep::Stepped;
             let trigger = Trigger::uprobe(name, &path, place.probe, is_stepped)?;
             (Counter::Trigger(Arc::new(trigger)), None)
@@ -70,21 +117,15 @@ fn counter(name: &str, target: &Target) -> Result<(Counter, Option<Code>)> {
 }
 
 /// Finds the file called `name`: a path, a file that the target has mapped, a program, or a library.
-fn find_file(name: &str, target: &Target) -> Result<PathBuf> {
+fn find_file(name: &str, target: &Target) -> Result<PathBuf, EventError> {
     if name.contains('/') {
-        return fs::canonicalize(name).with_context(|| name.to_owned());
+        return fs::canonicalize(name).map_err(|error| EventError::Path(name.to_owned(), error));
     }
     let found = mapped(name, target)
         .or_else(|| command(name, target))
         .or_else(|| in_folders(name, &library_folders()))
         .or_else(|| in_folders(name, &program_folders()));
-    match found {
-        Some(path) => Ok(path),
-        None => bail!(
-            "{name}: no program or library of this name is mapped by the target, in PATH or in the loader's folders; give its \
-             path: uprobe:/PATH/{name}:FUNCTION"
-        ),
-    }
+    found.ok_or_else(|| EventError::NoFile(name.to_owned()))
 }
 
 /// A file of this name that is mapped in the processes to be recorded: the one they really use.
@@ -164,7 +205,7 @@ mod tests {
 
     #[test]
     fn several_events_are_a_list_or_options() {
-        let names = |names: &[&str]| -> Result<Vec<(String, Option<Code>)>> {
+        let names = |names: &[&str]| -> Result<Vec<(String, Option<Code>)>, EventError> {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
             let counters = counters(&names, &Target::Machine)?;
             Ok(counters.into_iter().map(|(counter, code)| (counter.name().to_owned(), code)).collect())
