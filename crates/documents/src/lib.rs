@@ -27,6 +27,7 @@ pub mod folded;
 pub mod fork;
 pub mod functions;
 pub mod heatmap;
+pub mod html;
 pub mod json;
 pub mod kernel;
 pub mod kernel_calls;

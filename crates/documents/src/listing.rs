@@ -3,7 +3,9 @@
 pub mod choice;
 mod gaps;
 pub mod gutter;
+pub mod page;
 mod remarks;
+pub mod rows;
 mod source_lines;
 
 use plumb_analyze::{Annotation, Doubt, Filter, HotBlock, HotLine, SampledFunction, SourcePlace, View};

@@ -1,8 +1,6 @@
 //! `plumb annotate`: one function, instruction by instruction and line by line.
 
 mod machine;
-mod page;
-mod rows;
 mod shown;
 mod text;
 
@@ -18,11 +16,10 @@ use crate::args::FilterArgs;
 use crate::exit::Exit;
 use crate::terminal::{Output, finish, say};
 use plumb_documents::code::{Annotated, annotate};
-use plumb_documents::listing::{FunctionListing, choice};
+use plumb_documents::listing::{FunctionListing, choice, page};
 use plumb_documents::source::Sources;
 
 pub use shown::Args;
-use shown::Style;
 
 /// Runs `plumb annotate`.
 pub fn run(args: Args) -> Result<Exit> {
@@ -57,7 +54,7 @@ fn write_filtered(profile: &Profile, filter: &Filter, args: &Args, out: &mut Out
     let mut shown =
         FunctionListing { view: &view, filter, function: &function, annotated: &annotated, sources };
     if args.html {
-        let page = page::page(&mut shown, args);
+        let page = page::page(&mut shown, args.context(), args.style(&annotated));
         crate::render::page::deliver(page.as_bytes(), args.output.as_deref(), "annotate", out)?;
     } else if args.json {
         machine::json(&mut shown, out)?;

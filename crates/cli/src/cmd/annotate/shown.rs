@@ -6,6 +6,7 @@ use crate::args::FilterArgs;
 use crate::args::value;
 use crate::examples;
 use plumb_documents::code::Annotated;
+use plumb_documents::listing::rows::{HotContext, ListingStyle};
 use plumb_documents::source::Map;
 
 /// Arguments of `plumb annotate`.
@@ -64,27 +65,24 @@ impl Args {
         self
     }
 
+    /// The instructions and lines to show.
+    pub(super) fn context(&self) -> HotContext {
+        HotContext { min: self.min, limit: self.limit }
+    }
+
     /// The default content: lines if any are known.
-    pub(super) fn style(&self, annotated: &Annotated) -> Style {
+    pub(super) fn style(&self, annotated: &Annotated) -> ListingStyle {
         let has_lines =
             annotated.annotation.rows.iter().any(|row| row.places.iter().any(|place| place.line > 0));
         // Interpreted functions have only lines.
         if annotated.texts.is_empty() && has_lines {
-            return Style::Lines;
+            return ListingStyle::Lines;
         }
         match (self.asm, self.src) {
-            (true, _) => Style::Instructions,
-            (_, true) => Style::Lines,
-            _ if self.both || has_lines => Style::Both,
-            _ => Style::Instructions,
+            (true, _) => ListingStyle::Instructions,
+            (_, true) => ListingStyle::Lines,
+            _ if self.both || has_lines => ListingStyle::Both,
+            _ => ListingStyle::Instructions,
         }
     }
-}
-
-/// Content of the listing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Style {
-    Instructions,
-    Lines,
-    Both,
 }

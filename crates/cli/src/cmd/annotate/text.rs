@@ -7,9 +7,9 @@ use anyhow::Result;
 use plumb_analyze::{Precision, cut_middle, shorten};
 use plumb_documents::listing::FunctionListing;
 use plumb_documents::listing::gutter::Gutter;
+use plumb_documents::listing::rows::{self, ListingColumns, ListingItem, ListingStyle, RowFigures};
 
-use super::rows::{Columns, Figures, Item, items};
-use super::{Args, Style, rows};
+use super::Args;
 use crate::render::padding::{left, right};
 use crate::render::table::heat;
 use crate::terminal::{Output, printable};
@@ -30,8 +30,8 @@ pub fn write(shown: &mut FunctionListing<'_, '_>, args: &Args, out: &mut Output<
         writeln!(out, "# {}", printable(&line))?;
     }
     writeln!(out, "#")?;
-    let columns = Columns::of(shown);
-    if style == Style::Lines {
+    let columns = TextColumns(ListingColumns::of(shown));
+    if style == ListingStyle::Lines {
         source(shown, args, &columns, out)?;
     } else {
         instructions(shown, args, style, &columns, out)?;
@@ -42,12 +42,15 @@ pub fn write(shown: &mut FunctionListing<'_, '_>, args: &Args, out: &mut Output<
     Ok(())
 }
 
-impl Columns {
+/// The columns of figures, as text.
+struct TextColumns(ListingColumns);
+
+impl TextColumns {
     /// Shares of everything follow shares of the function: adjusted ones, and raw ones too where they fit.
     fn titles(&self, out: &Output<'_>) -> String {
-        let own = if self.has_adjusted && is_wide(out) { "  Of all " } else { "" };
-        let adjusted = if self.has_adjusted { "  Adjusted " } else { "" };
-        let called = if self.has_called { "  Called " } else { "" };
+        let own = if self.0.has_adjusted && is_wide(out) { "  Of all " } else { "" };
+        let adjusted = if self.0.has_adjusted { "  Adjusted " } else { "" };
+        let called = if self.0.has_called { "  Called " } else { "" };
         format!("   Self {own}{adjusted}  Of all {called}")
     }
 
@@ -55,20 +58,20 @@ impl Columns {
         " ".repeat(self.titles(out).len())
     }
 
-    fn cells(&self, figures: &Figures, out: &Output<'_>) -> String {
-        let mut text = cell(figures.own, self.own, 7, out) + " ";
-        if self.has_adjusted && is_wide(out) {
-            text.push_str(&cell(figures.own_of_all, self.of_all, 8, out));
+    fn cells(&self, figures: &RowFigures, out: &Output<'_>) -> String {
+        let mut text = cell(figures.own, self.0.own, 7, out) + " ";
+        if self.0.has_adjusted && is_wide(out) {
+            text.push_str(&cell(figures.own_of_all, self.0.of_all, 8, out));
             text.push(' ');
         }
-        if self.has_adjusted {
-            text.push_str(&cell(figures.adjusted, self.own, 10, out));
+        if self.0.has_adjusted {
+            text.push_str(&cell(figures.adjusted, self.0.own, 10, out));
             text.push(if figures.is_doubtful { '~' } else { ' ' });
         }
-        text.push_str(&cell(figures.of_all, self.of_all, 8, out));
+        text.push_str(&cell(figures.of_all, self.0.of_all, 8, out));
         text.push(' ');
-        if self.has_called {
-            text.push_str(&cell(figures.called, self.of_all, 8, out));
+        if self.0.has_called {
+            text.push_str(&cell(figures.called, self.0.of_all, 8, out));
             text.push(' ');
         }
         text
@@ -91,23 +94,25 @@ fn cell(percent: f64, precision: Precision, width: usize, out: &Output<'_>) -> S
 fn instructions(
     shown: &mut FunctionListing<'_, '_>,
     args: &Args,
-    style: Style,
-    columns: &Columns,
+    style: ListingStyle,
+    columns: &TextColumns,
     out: &mut Output<'_>,
 ) -> io::Result<()> {
-    let (items, visible) = items(shown, args, style);
+    let (items, visible) = rows::items(shown, args.context(), style);
     let sheet = Sheet::new(shown.annotated, columns, &visible, out);
     sheet.titles(out)?;
     for item in items {
         match item {
-            Item::Fold(1) => writeln!(out, "{} … 1 instruction", columns.empty(out))?,
-            Item::Fold(count) => writeln!(out, "{} … {count} instructions", columns.empty(out))?,
-            Item::Inlined(index, calls) => {
+            ListingItem::Fold(1) => writeln!(out, "{} … 1 instruction", columns.empty(out))?,
+            ListingItem::Fold(count) => writeln!(out, "{} … {count} instructions", columns.empty(out))?,
+            ListingItem::Inlined(index, calls) => {
                 let calls: Vec<_> = calls.iter().map(|name| shorten(name, NAME).into_owned()).collect();
                 sheet.aside(index, &format!("inlined: {}", calls.join(" → ")), out)?;
             }
-            Item::Source { index, place, text } => sheet.aside(index, &format!("{place}  {text}"), out)?,
-            Item::Instruction(index) => sheet.instruction(index, out)?,
+            ListingItem::Source { index, place, text } => {
+                sheet.aside(index, &format!("{place}  {text}"), out)?
+            }
+            ListingItem::Instruction(index) => sheet.instruction(index, out)?,
         }
     }
     if sheet.gutter.left_out > 0 {
@@ -119,7 +124,7 @@ fn instructions(
 /// Layout of the instruction rows.
 struct Sheet<'a> {
     annotated: &'a Annotated,
-    columns: &'a Columns,
+    columns: &'a TextColumns,
     gutter: Gutter,
     classes: Vec<String>,
     /// Width of the class column; `None`: classes follow the instructions.
@@ -131,7 +136,7 @@ struct Sheet<'a> {
 }
 
 impl<'a> Sheet<'a> {
-    fn new(annotated: &'a Annotated, columns: &'a Columns, visible: &[bool], out: &Output<'_>) -> Self {
+    fn new(annotated: &'a Annotated, columns: &'a TextColumns, visible: &[bool], out: &Output<'_>) -> Self {
         let listing = &annotated.annotation.listing;
         let classes: Vec<String> = listing.instructions().iter().map(|i| i.class.words().join(" ")).collect();
         let widest = classes.iter().map(String::len).max().unwrap_or(0).max("Class".len());
@@ -171,7 +176,7 @@ impl<'a> Sheet<'a> {
             Some(width) => (out.styled(cyan, &left(&self.classes[index], width)) + "  ", String::new()),
             None => (String::new(), self.classes[index].clone()),
         };
-        let more = rows::note(annotation, *self.columns, row);
+        let more = rows::note(annotation, self.columns.0, row);
         if !more.is_empty() {
             note = if note.is_empty() { more } else { format!("{note}; {more}") };
         }
@@ -185,7 +190,7 @@ impl<'a> Sheet<'a> {
         if !note.is_empty() {
             text.push_str(&format!("    ; {note}"));
         }
-        let cells = self.columns.cells(&Figures::of(annotation, row), out);
+        let cells = self.columns.cells(&RowFigures::of(annotation, row), out);
         writeln!(out, "{cells} {class}{}", cut_end(&text, self.room))
     }
 }
@@ -203,7 +208,7 @@ fn cut_end(text: &str, room: Option<usize>) -> String {
 fn source(
     shown: &mut FunctionListing<'_, '_>,
     args: &Args,
-    columns: &Columns,
+    columns: &TextColumns,
     out: &mut Output<'_>,
 ) -> io::Result<()> {
     let (files, without) = shown.files(args.min.unwrap_or(0.0), args.limit);
@@ -220,14 +225,14 @@ fn source(
             }
             before = Some(line.number);
             let cells =
-                line.costs.as_ref().map(|costs| columns.cells(&Figures::of_line(annotation, costs), out));
+                line.costs.as_ref().map(|costs| columns.cells(&RowFigures::of_line(annotation, costs), out));
             let text = cut_end(&line.text, room.map(|room| room.saturating_sub(8)));
             let cells = cells.unwrap_or_else(|| columns.empty(out));
             writeln!(out, "{cells} {:>6}  {}", line.number, printable(&text).trim_end())?;
         }
     }
     if without.own > 0 || without.adjusted > 0.0 {
-        let cells = columns.cells(&Figures::of_line(annotation, &without), out);
+        let cells = columns.cells(&RowFigures::of_line(annotation, &without), out);
         writeln!(out, "{cells}         code without a source line")?;
     }
     Ok(())

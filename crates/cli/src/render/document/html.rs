@@ -6,9 +6,9 @@ use std::io::{self, Write};
 
 use maud::{Markup, html};
 
-use crate::render::page;
 use crate::render::table::{Cells, Column, Layout};
 use crate::terminal::{Heat, Output};
+use plumb_documents::html::page as framed;
 use plumb_documents::sections::{Block, SectionedReport};
 use plumb_documents::text::{Span, Text};
 
@@ -28,7 +28,7 @@ pub fn page(document: &SectionedReport) -> io::Result<Vec<u8>> {
             }
         }
     };
-    let page = page::page(&format!("{} · plumb explain", document.title), STYLE, &body);
+    let page = framed(&format!("{} · plumb explain", document.title), STYLE, &body);
     let mut bytes = Vec::new();
     let mut out = Output::plain(&mut bytes);
     out.write_all(page.into_string().as_bytes())?;

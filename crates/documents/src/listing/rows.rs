@@ -1,9 +1,8 @@
 //! The rows of the listing, independent of the output format.
 
 use plumb_analyze::{AnnotatedRow, Annotation, Precision, SourcePlace};
-use plumb_documents::listing::{FunctionListing, LineCosts};
 
-use super::{Args, Style};
+use super::{FunctionListing, LineCosts};
 
 /// Smallest share, in percent of the function, of an instruction that gets a note.
 const WORDS: f64 = 1.0;
@@ -11,22 +10,53 @@ const WORDS: f64 = 1.0;
 /// Most inlined calls named at a place: the innermost.
 const CALLS: usize = 2;
 
+/// Content of the listing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ListingStyle {
+    /// Instructions alone.
+    Instructions,
+    /// Source lines alone.
+    Lines,
+    /// Instructions below their source lines.
+    Both,
+}
+
+/// The part of the instructions or lines that is shown: the context of hot ones.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct HotContext {
+    /// Smallest share of the function of a hot one, in percent; `None`: a default for the length of the function.
+    pub min: Option<f64>,
+    /// Number of hot ones; `None`: all.
+    pub limit: Option<usize>,
+}
+
 /// A row of the listing of instructions.
-pub enum Item {
+pub enum ListingItem {
     /// A fold of this number of hidden instructions.
     Fold(usize),
     /// Start of inlined code before this instruction, with its calls from the outermost inwards.
     Inlined(usize, Vec<String>),
     /// A source line, before this instruction.
-    Source { index: usize, place: String, text: String },
+    Source {
+        /// Index of the instruction.
+        index: usize,
+        /// File name and line number.
+        place: String,
+        /// Text of the line, if known.
+        text: String,
+    },
     /// An instruction.
     Instruction(usize),
 }
 
 /// The rows of the instruction listing, and for each instruction whether it is among them.
-pub fn items(shown: &mut FunctionListing<'_, '_>, args: &Args, style: Style) -> (Vec<Item>, Vec<bool>) {
+pub fn items(
+    shown: &mut FunctionListing<'_, '_>,
+    context: HotContext,
+    style: ListingStyle,
+) -> (Vec<ListingItem>, Vec<bool>) {
     let annotated = shown.annotated;
-    let visible = annotated.annotation.near_hot(args.min, args.limit);
+    let visible = annotated.annotation.near_hot(context.min, context.limit);
     let mut items = Vec::new();
     let mut last: Option<&AnnotatedRow> = None;
     let mut hidden = 0;
@@ -37,16 +67,16 @@ pub fn items(shown: &mut FunctionListing<'_, '_>, args: &Args, style: Style) -> 
             continue;
         }
         if hidden > 0 {
-            items.push(Item::Fold(std::mem::take(&mut hidden)));
+            items.push(ListingItem::Fold(std::mem::take(&mut hidden)));
         }
-        if style == Style::Both && last.is_none_or(|last| last.places != row.places) {
+        if style == ListingStyle::Both && last.is_none_or(|last| last.places != row.places) {
             source(shown, index, row, last, &mut items);
         }
         last = Some(row);
-        items.push(Item::Instruction(index));
+        items.push(ListingItem::Instruction(index));
     }
     if hidden > 0 {
-        items.push(Item::Fold(hidden));
+        items.push(ListingItem::Fold(hidden));
     }
     (items, visible)
 }
@@ -57,7 +87,7 @@ fn source(
     index: usize,
     row: &AnnotatedRow,
     last: Option<&AnnotatedRow>,
-    items: &mut Vec<Item>,
+    items: &mut Vec<ListingItem>,
 ) {
     let calls = |row: &AnnotatedRow| {
         let inlined = row.places.len().saturating_sub(1);
@@ -65,7 +95,7 @@ fn source(
     };
     let here = calls(row);
     if !here.is_empty() && last.map(calls).as_ref() != Some(&here) {
-        items.push(Item::Inlined(index, innermost(here)));
+        items.push(ListingItem::Inlined(index, innermost(here)));
     }
     let Some(place) = row.places.first().filter(|place| place.line > 0) else { return };
     let is_same = |last: &AnnotatedRow| {
@@ -75,7 +105,7 @@ fn source(
         return;
     }
     let text = shown.sources.line(&place.file, place.line).unwrap_or_default().trim().to_owned();
-    items.push(Item::Source { index, place: short(place), text });
+    items.push(ListingItem::Source { index, place: short(place), text });
 }
 
 /// Keeps the innermost calls.
@@ -93,7 +123,7 @@ pub fn short(place: &SourcePlace) -> String {
 }
 
 /// The note on an instruction's adjusted weight, or an empty string.
-pub fn note(annotation: &Annotation, columns: Columns, row: &AnnotatedRow) -> String {
+pub fn note(annotation: &Annotation, columns: ListingColumns, row: &AnnotatedRow) -> String {
     if annotation.share(row.adjusted) < WORDS {
         return String::new();
     }
@@ -107,7 +137,7 @@ pub fn note(annotation: &Annotation, columns: Columns, row: &AnnotatedRow) -> St
 
 /// The optional columns and the precision of shares. A column that would be empty or repeat another is left out.
 #[derive(Clone, Copy)]
-pub struct Columns {
+pub struct ListingColumns {
     /// Adjusted shares differ from raw ones.
     pub has_adjusted: bool,
     /// The function has callees.
@@ -118,7 +148,7 @@ pub struct Columns {
     pub of_all: Precision,
 }
 
-impl Columns {
+impl ListingColumns {
     /// Chooses the columns for a function.
     pub fn of(shown: &FunctionListing<'_, '_>) -> Self {
         let annotation = &shown.annotated.annotation;
@@ -133,7 +163,7 @@ impl Columns {
 
 /// The cost of a row, in percent.
 #[derive(Default)]
-pub struct Figures {
+pub struct RowFigures {
     /// Share of the function, raw.
     pub own: f64,
     /// Share of the function, adjusted.
@@ -148,8 +178,8 @@ pub struct Figures {
     pub is_doubtful: bool,
 }
 
-impl Figures {
-    /// Figures of an instruction.
+impl RowFigures {
+    /// RowFigures of an instruction.
     pub fn of(annotation: &Annotation, row: &AnnotatedRow) -> Self {
         Self {
             is_doubtful: row.doubt.is_some(),
@@ -157,7 +187,7 @@ impl Figures {
         }
     }
 
-    /// Figures of a source line.
+    /// RowFigures of a source line.
     pub fn of_line(annotation: &Annotation, costs: &LineCosts) -> Self {
         Self::of_weights(annotation, costs.own, costs.adjusted, costs.called)
     }

@@ -4,12 +4,11 @@
 
 use maud::PreEscaped;
 use plumb_analyze::{Precision, shorten};
-use plumb_documents::listing::FunctionListing;
-use plumb_documents::listing::gutter::Gutter;
 
-use super::rows::{Columns, Figures, Item, items, note, short};
-use super::{Args, Style};
-use crate::render::page::{self as frame, escape};
+use super::FunctionListing;
+use super::gutter::Gutter;
+use super::rows::{HotContext, ListingColumns, ListingItem, ListingStyle, RowFigures, items, note, short};
+use crate::html::{self as frame, escape};
 
 const STYLE: &str = include_str!("page.css");
 /// Rows in the list of hottest instructions.
@@ -20,8 +19,7 @@ const TITLE: usize = 100;
 const NAME: usize = 60;
 
 /// The whole page.
-pub fn page(shown: &mut FunctionListing<'_, '_>, args: &Args) -> String {
-    let style = args.style(shown.annotated);
+pub fn page(shown: &mut FunctionListing<'_, '_>, context: HotContext, style: ListingStyle) -> String {
     let title = escape(&shorten(&shown.function.name, TITLE));
     let mut page = format!("<h1>{title}</h1>\n");
     for fact in shown.facts() {
@@ -29,11 +27,11 @@ pub fn page(shown: &mut FunctionListing<'_, '_>, args: &Args) -> String {
     }
     let mut tables = String::new();
     hottest(shown, style, &mut tables);
-    if style != Style::Instructions {
-        source(shown, args, &mut tables);
+    if style != ListingStyle::Instructions {
+        source(shown, context, &mut tables);
     }
-    if style != Style::Lines {
-        instructions(shown, args, style, &mut tables);
+    if style != ListingStyle::Lines {
+        instructions(shown, context, style, &mut tables);
     }
     // The note that explains an empty table comes before the table.
     let gap = shown.gap();
@@ -52,12 +50,12 @@ pub fn page(shown: &mut FunctionListing<'_, '_>, args: &Args) -> String {
 }
 
 /// CSS class of raw figures, which a narrow screen hides where there are adjusted ones.
-fn class_of_own(columns: Columns) -> &'static str {
+fn class_of_own(columns: ListingColumns) -> &'static str {
     if columns.has_adjusted { " class=\"raw\"" } else { "" }
 }
 
 /// Titles of the figure columns.
-fn titles(columns: Columns) -> String {
+fn titles(columns: ListingColumns) -> String {
     let adjusted = if columns.has_adjusted { "<th>Adjusted</th>" } else { "" };
     let called = if columns.has_called { "<th class=\"raw\">Called</th>" } else { "" };
     let raw = class_of_own(columns);
@@ -66,7 +64,7 @@ fn titles(columns: Columns) -> String {
 }
 
 /// Cells of the figure columns.
-fn cells(columns: Columns, figures: &Figures) -> String {
+fn cells(columns: ListingColumns, figures: &RowFigures) -> String {
     let cell = |percent: f64, precision: Precision, class: &str, mark: &str| {
         if percent <= 0.0 {
             return format!("<td{class}></td>");
@@ -97,25 +95,26 @@ fn table(page: &mut String, title: &str, columns: &str, rows: &str) {
 }
 
 /// The hottest instructions, each with a link to its row.
-fn hottest(shown: &FunctionListing<'_, '_>, style: Style, page: &mut String) {
+fn hottest(shown: &FunctionListing<'_, '_>, style: ListingStyle, page: &mut String) {
     let annotated = shown.annotated;
     // An interpreted function has only lines.
     if annotated.texts.is_empty() {
         return;
     }
     let annotation = &annotated.annotation;
-    let columns = Columns::of(shown);
+    let columns = ListingColumns::of(shown);
     let mut rows = String::new();
     for index in annotation.hot_instructions().into_iter().take(HOTTEST) {
         let row = &annotation.rows[index];
         let place = row.places.first().filter(|place| place.line > 0).map(short).unwrap_or_default();
         let text = escape(&annotated.texts[index]);
-        let text = if style == Style::Lines { text } else { format!("<a href=\"#i{index}\">{text}</a>") };
+        let text =
+            if style == ListingStyle::Lines { text } else { format!("<a href=\"#i{index}\">{text}</a>") };
         let class = annotation.listing.instructions()[index].class.words().join(" ");
         let note = note(annotation, columns, row);
         rows.push_str(&format!(
             "<tr>{}<td class=\"class\">{class}</td><td class=\"text\">{text} <i>{note}</i></td><td class=\"text\">{}</td></tr>\n",
-            cells(columns, &Figures::of(annotation, row)),
+            cells(columns, &RowFigures::of(annotation, row)),
             escape(&place)
         ));
     }
@@ -130,11 +129,11 @@ fn hottest(shown: &FunctionListing<'_, '_>, style: Style, page: &mut String) {
     table(page, "Hottest instructions", &titles, &rows);
 }
 
-fn source(shown: &mut FunctionListing<'_, '_>, args: &Args, page: &mut String) {
-    let (files, without) = shown.files(args.min.unwrap_or(0.0), args.limit);
+fn source(shown: &mut FunctionListing<'_, '_>, context: HotContext, page: &mut String) {
+    let (files, without) = shown.files(context.min.unwrap_or(0.0), context.limit);
     let annotation = &shown.annotated.annotation;
-    let columns = Columns::of(shown);
-    let empty = cells(columns, &Figures::default());
+    let columns = ListingColumns::of(shown);
+    let empty = cells(columns, &RowFigures::default());
     let mut rows = String::new();
     for file in files {
         let path = escape(&file.path);
@@ -145,7 +144,8 @@ fn source(shown: &mut FunctionListing<'_, '_>, args: &Args, page: &mut String) {
                 rows.push_str(&format!("<tr>{empty}<td class=\"address\">…</td><td></td></tr>\n"));
             }
             before = Some(line.number);
-            let costs = line.costs.as_ref().map(|costs| cells(columns, &Figures::of_line(annotation, costs)));
+            let costs =
+                line.costs.as_ref().map(|costs| cells(columns, &RowFigures::of_line(annotation, costs)));
             rows.push_str(&format!(
                 "<tr>{}<td class=\"address\">{}</td><td class=\"text\">{}</td></tr>\n",
                 costs.unwrap_or_else(|| empty.clone()),
@@ -155,7 +155,7 @@ fn source(shown: &mut FunctionListing<'_, '_>, args: &Args, page: &mut String) {
         }
     }
     if without.own > 0 || without.adjusted > 0.0 {
-        let costs = cells(columns, &Figures::of_line(annotation, &without));
+        let costs = cells(columns, &RowFigures::of_line(annotation, &without));
         rows.push_str(&format!(
             "<tr>{costs}<td></td><td class=\"text\">code without a source line</td></tr>\n"
         ));
@@ -164,21 +164,26 @@ fn source(shown: &mut FunctionListing<'_, '_>, args: &Args, page: &mut String) {
     table(page, "Source lines", &titles, &rows);
 }
 
-fn instructions(shown: &mut FunctionListing<'_, '_>, args: &Args, style: Style, page: &mut String) {
-    let (items, visible) = items(shown, args, style);
+fn instructions(
+    shown: &mut FunctionListing<'_, '_>,
+    context: HotContext,
+    style: ListingStyle,
+    page: &mut String,
+) {
+    let (items, visible) = items(shown, context, style);
     let annotated = shown.annotated;
     let annotation = &annotated.annotation;
     let listing = &annotation.listing;
     let gutter = Gutter::new(listing, |from, to| visible[from] || visible[to]);
     let mut rows = String::new();
-    let columns = Columns::of(shown);
-    let aside = format!("{}<td class=\"class\"></td><td></td>", cells(columns, &Figures::default()));
+    let columns = ListingColumns::of(shown);
+    let aside = format!("{}<td class=\"class\"></td><td></td>", cells(columns, &RowFigures::default()));
     for item in items {
         match item {
-            Item::Fold(count) => {
+            ListingItem::Fold(count) => {
                 rows.push_str(&format!("<tr>{aside}<td class=\"text\">… {count} instructions</td></tr>\n"));
             }
-            Item::Inlined(index, calls) => {
+            ListingItem::Inlined(index, calls) => {
                 let calls: Vec<_> = calls.iter().map(|name| shorten(name, NAME).into_owned()).collect();
                 let calls = escape(&calls.join(" → "));
                 let before = gutter.before(index);
@@ -186,13 +191,13 @@ fn instructions(shown: &mut FunctionListing<'_, '_>, args: &Args, style: Style, 
                     "<tr class=\"source\">{aside}<td class=\"text\">{before} inlined: {calls}</td></tr>\n"
                 ));
             }
-            Item::Source { index, place, text } => {
+            ListingItem::Source { index, place, text } => {
                 let (before, place, text) = (gutter.before(index), escape(&place), escape(&text));
                 rows.push_str(&format!(
                     "<tr class=\"source\">{aside}<td class=\"text\">{before} {place}  {text}</td></tr>\n"
                 ));
             }
-            Item::Instruction(index) => {
+            ListingItem::Instruction(index) => {
                 let (row, instruction) = (&annotation.rows[index], &listing.instructions()[index]);
                 let is_first = index == 0 || listing.instructions()[index - 1].block != instruction.block;
                 let note = note(annotation, columns, row);
@@ -205,7 +210,7 @@ fn instructions(shown: &mut FunctionListing<'_, '_>, args: &Args, style: Style, 
                     "<tr id=\"i{index}\"{}>{}<td class=\"class\">{}</td><td class=\"address\">{:x}</td>\
                      <td class=\"text\">{} {text}  <i>{note}</i></td></tr>\n",
                     if is_first { " class=\"block\"" } else { "" },
-                    cells(columns, &Figures::of(annotation, row)),
+                    cells(columns, &RowFigures::of(annotation, row)),
                     instruction.class.words().join(" "),
                     instruction.address.0,
                     gutter.at(index),
