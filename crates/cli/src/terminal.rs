@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use anyhow::Result;
+pub use plumb_documents::heat::Heat;
 use plumb_formats::escape::is_unsafe;
 pub use plumb_formats::escape::printable;
 use plumb_process::stdout_was_closed;
@@ -259,28 +260,6 @@ pub fn begin_line() {
 
 fn terminal_width() -> usize {
     terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0).max(40))
-}
-
-/// Highlighting of a share, with perf's thresholds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heat {
-    /// 5% and more.
-    Hot,
-    /// 0.5% and more.
-    Warm,
-    /// Less.
-    Cold,
-}
-
-impl Heat {
-    /// The level for a percentage.
-    pub fn of(percent: f64) -> Self {
-        match percent {
-            p if p >= 5.0 => Heat::Hot,
-            p if p >= 0.5 => Heat::Warm,
-            _ => Heat::Cold,
-        }
-    }
 }
 
 /// Maps a command's result to an exit status: a closed reader, such as `head`, is not an error.

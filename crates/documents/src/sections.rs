@@ -1,6 +1,9 @@
 //! A report in sections, independent of its format: text, Markdown or HTML.
 //!
-//! Elsewhere: the contents of reports; writing them in a format (`cli`).
+//! Elsewhere: the contents of reports; their layout on a terminal (`cli`).
+
+pub mod html;
+pub mod markdown;
 
 use crate::text::Text;
 

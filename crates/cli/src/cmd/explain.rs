@@ -27,9 +27,10 @@ use plumb_documents::explain::{self as document, ExplainDocument, HotFunctions};
 
 use crate::exit::Exit;
 use crate::recording::{self, prints_beside, record_profile};
-use crate::render::document::{html, markdown, text};
+use crate::render::document::text;
 use crate::terminal::{Output, finish};
 use plumb_documents::kernel_time;
+use plumb_documents::sections::{html, markdown};
 
 pub use args::Args;
 
@@ -134,10 +135,20 @@ fn print(report: &Explanation<'_>, code: &HotFunctions, args: &Args, out: &mut O
     };
     match (args.md, args.html) {
         (true, _) => markdown::write(&document, out)?,
-        (_, true) => crate::render::page::deliver(&html::page(&document)?, None, "explain", out)?,
+        (_, true) => crate::render::page::deliver(&cleaned(&html::page(&document))?, None, "explain", out)?,
         _ => text::write(&document, out)?,
     }
     Ok(())
+}
+
+/// The bytes of a page, with control characters of names replaced as everywhere.
+fn cleaned(page: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut out = Output::plain(&mut bytes);
+    out.write_all(page.as_bytes())?;
+    out.flush()?;
+    drop(out);
+    Ok(bytes)
 }
 
 /// The recording of `--waits`.

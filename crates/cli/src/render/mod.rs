@@ -5,11 +5,10 @@
 
 pub mod document;
 pub use plumb_documents::change::words as change;
-pub use plumb_documents::{duration, metric, padding, perf_script};
+pub use plumb_documents::{duration, markdown, metric, padding, perf_script};
 pub mod flame;
 pub mod folded;
 pub mod label;
-pub mod markdown;
 pub mod page;
 pub mod rule;
 pub mod table;

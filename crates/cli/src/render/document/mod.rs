@@ -1,7 +1,5 @@
-//! Writing a report in sections as text, Markdown or HTML.
+//! Writing a report in sections as text.
 //!
-//! Elsewhere: the content of reports (`plumb_documents::sections`).
+//! Elsewhere: the content of reports, and writing them as Markdown or HTML (`plumb_documents::sections`).
 
-pub mod html;
-pub mod markdown;
 pub mod text;

@@ -4,13 +4,17 @@
 
 use std::io::{self, Write};
 
-use crate::render::markdown::{cell_code, code, escape};
-use crate::render::table::{Cells, Column, Layout};
-use crate::terminal::{Output, printable};
-use plumb_documents::sections::{Block, SectionedReport};
-use plumb_documents::text::{Span, Text};
+use plumb_formats::escape::printable;
 
-pub fn write(document: &SectionedReport, out: &mut Output<'_>) -> io::Result<()> {
+use super::{Block, Cells, Layout, SectionedReport, TableColumn as Column};
+use crate::markdown::{cell_code, code, escape};
+use crate::text::{Span, Text};
+
+/// Writes the report.
+///
+/// # Errors
+/// `out` fails.
+pub fn write(document: &SectionedReport, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "# {}", text(&Text::default().and("Hotspots of ").name(&document.title)))?;
     writeln!(out, "\n{}", text(&document.summary))?;
     for (number, section) in document.sections.iter().enumerate() {
@@ -20,7 +24,7 @@ pub fn write(document: &SectionedReport, out: &mut Output<'_>) -> io::Result<()>
     Ok(())
 }
 
-fn block(block: &Block, out: &mut Output<'_>) -> io::Result<()> {
+fn block(block: &Block, out: &mut impl Write) -> io::Result<()> {
     match block {
         Block::Text(words) => writeln!(out, "\n{}", text(words)),
         Block::Strong(words) => writeln!(out, "\n**{}**", text(words)),
@@ -37,7 +41,7 @@ fn block(block: &Block, out: &mut Output<'_>) -> io::Result<()> {
     }
 }
 
-fn table(columns: &[Column], lines: &[Cells], out: &mut Output<'_>) -> io::Result<()> {
+fn table(columns: &[Column], lines: &[Cells], out: &mut impl Write) -> io::Result<()> {
     let titles: Vec<&str> = columns.iter().map(|column| column.title.trim()).collect();
     let sides: Vec<&str> =
         columns.iter().map(|column| if column.layout == Layout::Number { "---:" } else { "---" }).collect();

@@ -2,20 +2,17 @@
 //!
 //! Invariant: all text is escaped by the templates; the content policy forbids everything but the page's own style.
 
-use std::io::{self, Write};
-
 use maud::{Markup, html};
 
-use crate::render::table::{Cells, Column, Layout};
-use crate::terminal::{Heat, Output};
-use plumb_documents::html::page as framed;
-use plumb_documents::sections::{Block, SectionedReport};
-use plumb_documents::text::{Span, Text};
+use super::{Block, Cells, Layout, SectionedReport, TableColumn as Column};
+use crate::heat::Heat;
+use crate::html::page as framed;
+use crate::text::{Span, Text};
 
 const STYLE: &str = include_str!("page.css");
 
 /// Renders the page.
-pub fn page(document: &SectionedReport) -> io::Result<Vec<u8>> {
+pub fn page(document: &SectionedReport) -> String {
     let body = html! {
         main {
             h1 { "Hotspots of " code { (document.title) } }
@@ -28,13 +25,7 @@ pub fn page(document: &SectionedReport) -> io::Result<Vec<u8>> {
             }
         }
     };
-    let page = framed(&format!("{} · plumb explain", document.title), STYLE, &body);
-    let mut bytes = Vec::new();
-    let mut out = Output::plain(&mut bytes);
-    out.write_all(page.into_string().as_bytes())?;
-    out.flush()?;
-    drop(out);
-    Ok(bytes)
+    framed(&format!("{} · plumb explain", document.title), STYLE, &body).into_string()
 }
 
 fn block(block: &Block) -> Markup {

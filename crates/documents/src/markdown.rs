@@ -1,6 +1,6 @@
 //! Names and words in Markdown, as GitHub reads it: nothing in them is a mark, a tag or the end of a table's cell.
 
-use crate::terminal::printable;
+use plumb_formats::escape::printable;
 
 /// A name as a code span, in which nothing means anything; its fence is longer than any row of backticks in it.
 pub fn code(name: &str) -> String {
