@@ -49,6 +49,7 @@ pub mod sections;
 pub mod source;
 pub mod stack;
 pub mod stopped;
+pub mod store_report;
 pub mod table;
 pub mod text;
 pub mod timeline;
