@@ -3,6 +3,7 @@
 //! Elsewhere: the layout (`analyze`), the page's program (web/).
 
 pub mod difference;
+pub mod difference_svg;
 mod facts;
 pub mod payload;
 pub mod svg;
