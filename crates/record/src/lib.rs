@@ -25,6 +25,7 @@ mod request;
 mod second_look;
 mod session;
 mod standstill;
+mod summary;
 mod symbols;
 mod windowed;
 

@@ -2,11 +2,6 @@
 //!
 //! Not here: the recording (`plumb_record`), the file's format (formats).
 
-mod headline;
-mod unwinding;
-mod waits;
-mod why_none;
-
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -103,7 +98,11 @@ pub fn run(args: Args) -> Result<Exit> {
                 say!("{}", written.text());
             }
         }
-        Ok((recording, written)) => headline::print(recording, written),
+        Ok((recording, written)) => {
+            recording.summary().iter().for_each(|line| say!("{line}"));
+            say!("{}", written.text());
+            recording.unwinding_summary().iter().for_each(|line| say!("{line}"));
+        }
         Err(error) => say!("{error:#}"),
     }
     if let Some(text) = ending.exceeded.as_ref().filter(|_| !args.quiet) {

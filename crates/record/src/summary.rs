@@ -1,5 +1,10 @@
-//! The summary of a recording, on stderr at its end: samples, coverage, losses, truncated stacks with their causes,
-//! plumb's own cost, and the next command to type.
+//! The summary of a recording in lines: samples, coverage, losses, truncated stacks with their causes, and plumb's own cost.
+//!
+//! Elsewhere: printing it (`cli`), the causes of truncated stacks (`stack-quality`).
+
+mod unwinding;
+mod waits;
+mod why_none;
 
 use std::cell::LazyCell;
 use std::time::Duration;
@@ -10,13 +15,9 @@ use plumb_capture_bpf::support_here;
 use plumb_capture_perf::{Code, SampledEvent, Setup};
 use plumb_process::usage::CpuTime;
 use plumb_profile::{Event, Profile};
-use plumb_record::Recording;
 use plumb_stack_quality::{Completeness, StackCounts, Way, interpreted, nameless};
 
-use super::{unwinding, waits, why_none};
-use crate::recording::output::Written;
-use crate::render::label;
-use crate::terminal::say;
+use crate::recording::Recording;
 
 /// Smallest share of the samples that gets advice, in percent: nobody rebuilds a library for one sample of thousands.
 const ADVISED: f64 = 1.0;
@@ -27,14 +28,17 @@ pub(super) const ENOUGH_SAMPLES: f64 = 20.0;
 /// Minimum CPU time of the target, in seconds, for an overhead in percent.
 const ENOUGH_SECONDS: f64 = 0.1;
 
-/// Prints the summary.
-pub(super) fn print(recording: &Recording, written: &Written) {
-    let Recording { profile, earlier, setup, target_cpu, recording_cpu, .. } = recording;
-    for line in lines(profile, &earlier.and(profile), setup, *target_cpu, *recording_cpu) {
-        say!("{line}");
+impl Recording {
+    /// The summary.
+    pub fn summary(&self) -> Vec<String> {
+        let Recording { profile, earlier, setup, target_cpu, recording_cpu, .. } = self;
+        lines(profile, &earlier.and(profile), setup, *target_cpu, *recording_cpu)
     }
-    say!("{}", written.text());
-    recording.unwinding.iter().filter_map(unwinding::line).for_each(|line| say!("{line}"));
+
+    /// The share of stacks that were unwound in the kernel. `None`: there were none, or a summary need not show it.
+    pub fn unwinding_summary(&self) -> Option<String> {
+        self.unwinding.as_ref().and_then(unwinding::line)
+    }
 }
 
 fn lines(
@@ -110,7 +114,7 @@ fn clock(
     target: Option<CpuTime>,
     samples: u64,
 ) -> String {
-    let mut text = label::samples(samples);
+    let mut text = samples_text(samples);
     if let Some(target) = target {
         // Only sampled code can be covered. The kernel splits time into user and system by its own tick,
         // so that the parts are less exact than the sum.
@@ -140,7 +144,7 @@ fn occurrences(
     target: Option<CpuTime>,
     (samples, weight): (u64, u64),
 ) -> String {
-    let mut text = format!("{} of {}", label::samples(samples), event.counter.name());
+    let mut text = format!("{} of {}", samples_text(samples), event.counter.name());
     if weight != samples {
         text += &format!(", standing for {weight}");
     }
@@ -225,6 +229,11 @@ fn own(profile: &Profile, target: Option<CpuTime>, recording: Duration) -> Optio
     Some(text + &format!(", names {:.2} s", own.saturating_sub(recording).as_secs_f64()))
 }
 
+/// A number of samples.
+fn samples_text(samples: u64) -> String {
+    if samples == 1 { "1 sample".into() } else { format!("{samples} samples") }
+}
+
 /// A figure with two or three digits, as many as the clocks of a short run justify.
 fn significant(value: f64) -> String {
     if value < 10.0 { format!("{value:.1}") } else { format!("{value:.0}") }
@@ -236,8 +245,8 @@ mod tests {
 
     #[test]
     fn what_is_rare_has_no_advice() {
-        assert_eq!(arrow("build libc anew", (1, 8757)), None);
-        assert!(arrow("build libc anew", (88, 8757)).is_some());
+        assert_eq!(arrow("build libc again", (1, 8757)), None);
+        assert!(arrow("build libc again", (88, 8757)).is_some());
         assert_eq!(arrow("", (8757, 8757)), None);
     }
 

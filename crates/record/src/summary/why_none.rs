@@ -8,7 +8,7 @@ use std::time::Duration;
 use plumb_profile::Profile;
 use plumb_target::program_file;
 
-use super::headline::ENOUGH_SAMPLES;
+use super::ENOUGH_SAMPLES;
 
 /// `S_ISUID` and `S_ISGID`.
 const SET_ID: u32 = 0o6000;
