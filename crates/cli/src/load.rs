@@ -1,7 +1,6 @@
 //! Opens FILE: a recording or a profile of another tool, recognised by its content.
 
 mod directory;
-mod kind;
 #[cfg(feature = "server")]
 mod payload;
 mod perf_data;
@@ -13,12 +12,13 @@ use std::io::{Cursor, ErrorKind, Read, Seek};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use plumb_formats::kind::{self, FileKind};
 use plumb_formats::{foreign, native};
 use plumb_profile::Profile;
 use plumb_symbolize::Progress;
 
 use crate::terminal::say;
-use kind::FileKind;
+
 #[cfg(feature = "server")]
 pub use payload::{Payload, payload};
 
@@ -144,7 +144,7 @@ fn read_unfinished<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
 /// Parses the input, in any supported format, without resolving symbols.
 pub(crate) fn parsed<R: Read + Seek>(mut input: R, name: &str) -> Result<Profile> {
     let mut start = Vec::new();
-    input.by_ref().take(kind::BYTES).read_to_end(&mut start).with_context(|| name.to_string())?;
+    input.by_ref().take(kind::KIND_BYTES).read_to_end(&mut start).with_context(|| name.to_string())?;
     input.rewind().with_context(|| name.to_string())?;
     match FileKind::of(&start) {
         FileKind::Recording => native::read(input).with_context(|| name.to_string()),

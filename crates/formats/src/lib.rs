@@ -18,6 +18,7 @@ pub mod foreign;
 mod go_text;
 pub mod jfr;
 pub mod json;
+pub mod kind;
 pub mod native;
 pub mod otlp;
 pub mod perf_data;

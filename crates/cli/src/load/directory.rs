@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::NEEDED;
-use super::kind::{self, FileKind};
+use plumb_formats::kind::{self, FileKind};
 
 /// Largest number of files with samples: perf writes one for each processor.
 const MOST_FILES: usize = 8192;
@@ -87,7 +87,7 @@ fn ring_number(entry: &DirEntry) -> Option<usize> {
 fn start(path: &Path) -> Option<Vec<u8>> {
     let mut start = Vec::new();
     let file = Some(path).filter(|path| path.is_file()).and_then(|path| File::open(path).ok())?;
-    file.take(kind::BYTES).read_to_end(&mut start).ok()?;
+    file.take(kind::KIND_BYTES).read_to_end(&mut start).ok()?;
     Some(start)
 }
 

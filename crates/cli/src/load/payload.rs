@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 use plumb_formats::otlp::ExportRequest;
 use plumb_profile::Profile;
 
-use super::kind::{BYTES, FileKind};
 use super::{load, read};
+use plumb_formats::kind::{FileKind, KIND_BYTES};
 
 /// The content of a file to push.
 pub enum Payload {
@@ -43,6 +43,6 @@ pub fn payload(path: &Path) -> Result<Payload> {
 fn may_be_foreign(path: &Path) -> bool {
     let mut start = Vec::new();
     let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file()));
-    let read = file.is_some_and(|file| file.take(BYTES).read_to_end(&mut start).is_ok());
+    let read = file.is_some_and(|file| file.take(KIND_BYTES).read_to_end(&mut start).is_ok());
     read && matches!(FileKind::of(&start), FileKind::Foreign | FileKind::Packed)
 }

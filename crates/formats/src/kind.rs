@@ -1,9 +1,9 @@
 //! Recognises file formats by their first bytes.
 
-use plumb_formats::native::UNFINISHED;
+use crate::native::UNFINISHED;
 
 /// Number of bytes that [`FileKind::of`] needs, if the file has as many.
-pub const BYTES: u64 = 512;
+pub const KIND_BYTES: u64 = 512;
 
 /// A recognised kind of file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,7 +52,7 @@ impl FileKind {
         if start.is_empty() {
             return FileKind::Other("an empty file");
         }
-        if plumb_formats::foreign::compression(start).is_some() {
+        if crate::foreign::compression(start).is_some() {
             return FileKind::Packed;
         }
         if let Some((_, what)) = KNOWN.iter().find(|(magic, _)| start.starts_with(magic)) {
