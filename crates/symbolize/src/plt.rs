@@ -2,7 +2,9 @@
 //!
 //! A stub jumps through a slot of the global offset table, and a relocation names the slot's function. The jump
 //! instruction itself is decoded, which works for every layout of the table that linkers produce for x86-64 (psABI, "Procedure
-//! Linkage Table"; with and without `endbr64`; `.plt.sec`; `.plt.got`). Stubs of other processors are not named.
+//! Linkage Table"; with and without `endbr64`; `.plt.sec`; `.plt.got`) and for aarch64 (`aarch64`). Stubs of other processors are not named.
+
+mod aarch64;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -37,7 +39,7 @@ impl Plt {
     /// Returns the addresses where stubs may begin and end.
     pub fn boundaries(image: &Image) -> impl Iterator<Item = u64> {
         let sections = SECTIONS.iter().filter_map(|name| image.section(name));
-        // Stubs have 8 or 16 bytes, and the table ends with the last.
+        // Stubs have 8, 16, 24 or 32 bytes, and the table ends with the last.
         sections.flat_map(|section| {
             let end = section.address.saturating_add(section.size.min(image.len()));
             (section.address..=end).step_by(8)
@@ -46,7 +48,7 @@ impl Plt {
 
     /// Returns the stub that contains `address`.
     pub fn find(&mut self, address: u64) -> Option<Named> {
-        if self.image.machine != elf::EM_X86_64 || !self.image.form.is_64 {
+        if !self.is_known() {
             return None;
         }
         if let Some((&start, (end, name))) = self.stubs.range(..=address).next_back()
@@ -54,26 +56,51 @@ impl Plt {
         {
             return Some(Named::new(name.clone(), start, *end));
         }
-        let (start, end, name) = self.read(address)?;
+        let (start, end, name) = match self.image.machine {
+            elf::EM_AARCH64 => self.read_aarch64(address)?,
+            _ => self.read(address)?,
+        };
         self.stubs.insert(start, (end, name.clone()));
         Some(Named::new(name, start, end))
     }
 
     /// Returns the function of a global offset table slot.
     pub fn slot(&mut self, address: u64) -> Option<String> {
-        if self.image.machine != elf::EM_X86_64 || !self.image.form.is_64 {
+        if !self.is_known() {
             return None;
         }
         let slots = self.slots.get_or_insert_with(|| Slots::read(&self.image));
         slots.at(address)
     }
 
+    /// Whether its processor's stubs are decoded.
+    fn is_known(&self) -> bool {
+        matches!(self.image.machine, elf::EM_X86_64 | elf::EM_AARCH64) && self.image.form.is_64
+    }
+
+    /// Returns start, end and name of the stub at `address` in an aarch64 file.
+    fn read_aarch64(&mut self, address: u64) -> Option<(u64, u64, String)> {
+        let image = &self.image;
+        let section = section_at(image, address)?;
+        let end = section.address.saturating_add(section.size);
+        let from = address.saturating_sub(aarch64::LONGEST).max(section.address) & !3;
+        let bytes = image
+            .read_address(from, end.min(address.saturating_add(2 * aarch64::LONGEST)).saturating_sub(from));
+        let slots = self.slots.get_or_insert_with(|| Slots::read(image));
+        let stub = aarch64::find(&bytes, from, address);
+        if let Some((stub, name)) = stub.and_then(|stub| slots.at(stub.slot).map(|name| (stub, name))) {
+            return Some((stub.start, stub.end, format!("{name}@plt")));
+        }
+        // The first stub calls the dynamic linker on behalf of the others.
+        let first_end = section.address.saturating_add(aarch64::FIRST).min(end);
+        let is_first = section.name == ".plt" && address < first_end;
+        is_first.then(|| (section.address, first_end, ".plt".to_owned()))
+    }
+
     /// Returns start, end and name of the stub at `address`.
     fn read(&mut self, address: u64) -> Option<(u64, u64, String)> {
         let image = &self.image;
-        let section = SECTIONS.iter().filter_map(|name| image.section(name)).find(|section| {
-            (section.address..section.address.saturating_add(section.size)).contains(&address)
-        })?;
+        let section = section_at(image, address)?;
         let size = if section.name == ".plt.got" && section.entry_size == 8 { 8 } else { 16 };
         let start = address - (address - section.address) % size;
         let slots = self.slots.get_or_insert_with(|| Slots::read(image));
@@ -85,6 +112,14 @@ impl Plt {
         };
         Some((start, start.saturating_add(size), name))
     }
+}
+
+/// Returns the section with stubs that contains `address`.
+fn section_at(image: &Image, address: u64) -> Option<&Section> {
+    SECTIONS
+        .iter()
+        .filter_map(|name| image.section(name))
+        .find(|section| (section.address..section.address.saturating_add(section.size)).contains(&address))
 }
 
 /// The function of each global offset table slot. Few of thousands are needed, so names are read on demand.
@@ -115,6 +150,8 @@ impl Slots {
         let (Some(symbols), Some(strings)) = (read(symbols), strings) else { return Self::default() };
         let symbols: &[Sym64<Endianness>] = pod::slice_from_all_bytes(&symbols).unwrap_or_default();
         let endian = image.form.endian;
+        let chosen =
+            if image.machine == elf::EM_AARCH64 { elf::R_AARCH64_IRELATIVE } else { elf::R_X86_64_IRELATIVE };
         let mut slots = Self { strings, ..Self::default() };
         for table in [".rela.plt", ".rela.dyn"] {
             let Some(rows) = read(image.section(table)) else { continue };
@@ -122,7 +159,7 @@ impl Slots {
             for row in rows {
                 let symbol = symbols.get(row.r_sym(endian, false) as usize);
                 let target = match symbol.map_or(0, |symbol| symbol.st_name.get(endian)) {
-                    0 if row.r_type(endian, false) == elf::R_X86_64_IRELATIVE => {
+                    0 if row.r_type(endian, false) == chosen => {
                         Some(Target::Chosen(row.r_addend.get(endian)))
                     }
                     0 => None,
