@@ -92,9 +92,12 @@ impl Symtab {
         } else {
             symbols::<Sym32<Endianness>>(&rows, image, wanted)
         };
-        let symbols = symbols.ok_or_else(|| {
+        let mut symbols = symbols.ok_or_else(|| {
             image.malformed(format!("{} at offset {:#x} has half a row", section.name, section.offset))
         })?;
+        if matches!(image.machine, elf::EM_ARM | elf::EM_AARCH64 | elf::EM_RISCV) {
+            symbols.retain(|symbol| !is_mapping(symbol, &strings));
+        }
         Ok(Some(Self { table: SymbolTable::new(symbols), strings }))
     }
 
@@ -147,10 +150,21 @@ pub(crate) fn indirect(image: &Image, kind: elf::SectionType) -> Vec<u64> {
     }
 }
 
+/// Whether a symbol only marks where code or data begins: `$x`, `$d`, `$a`, `$t`, and what follows a dot (ELF for the Arm 64-bit Architecture,
+/// 5.5.5; RISC-V ELF psABI, mapping symbols).
+fn is_mapping(symbol: &Symbol, strings: &Strings) -> bool {
+    if symbol.size > 0 || symbol.bind != Bind::Local {
+        return false;
+    }
+    let name = strings.get(symbol.name.into());
+    let kind = name.strip_prefix(['$']).and_then(|kind| kind.strip_prefix(['x', 'd', 'a', 't']));
+    kind.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', 'r']))
+}
+
 fn is_function(kind: elf::SymbolType, section: &Section, has_name: bool) -> bool {
     match kind {
         elf::STT_FUNC | elf::STT_GNU_IFUNC => true,
-        // An untyped label in assembly. On Arm and RISC-V those that begin with $ mark data in code.
+        // An untyped label in assembly.
         elf::STT_NOTYPE => section.executable && has_name,
         _ => false,
     }
