@@ -64,7 +64,12 @@ fn annotate(profile: &Profile, code: &[u8]) -> Annotation {
     let view = View::new(profile, &Filter::default());
     let functions = sampled(&view, Some(&Pattern::parse("work").unwrap()), None);
     assert_eq!(functions.len(), 1, "{functions:?}");
-    Annotation::new(&view, &functions[0], Listing::decode(Address(START), code, 64), Vec::new())
+    Annotation::new(
+        &view,
+        &functions[0],
+        Listing::decode(Address(START), code, InstructionSet::X86_64),
+        Vec::new(),
+    )
 }
 
 /// Raw and adjusted weights by instruction.
@@ -242,7 +247,7 @@ fn classes_are_told_from_the_encoding() {
         (&[0x0f, 0x1f, 0x44, 0x00, 0x00], &[]),  // nopl 0x0(%rax,%rax,1)
     ];
     for (bytes, words) in classes {
-        let listing = Listing::decode(Address(START), bytes, 64);
+        let listing = Listing::decode(Address(START), bytes, InstructionSet::X86_64);
         let text = listing.texts(&BTreeMap::new());
         assert_eq!(listing.instructions().len(), 1, "{text:?}");
         assert_eq!(listing.instructions()[0].class.words(), *words, "{text:?}");
@@ -253,7 +258,7 @@ fn classes_are_told_from_the_encoding() {
 fn a_frame_pointer_points_to_stack_slots() {
     // push %rbp; mov %rsp,%rbp; mov -0x8(%rbp),%rax
     let code = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x8b, 0x45, 0xf8];
-    let listing = Listing::decode(Address(START), &code, 64);
+    let listing = Listing::decode(Address(START), &code, InstructionSet::X86_64);
     assert_eq!(listing.instructions()[2].class.words(), ["load", "stack-slot"]);
 }
 
@@ -264,7 +269,7 @@ fn addresses_have_names_and_numbers_have_none() {
         0xe8, 0xfb, 0x0f, 0x00, 0x00, 0x8b, 0x05, 0xf5, 0x1f, 0x00, 0x00, 0xbf, 0x00, 0x20, 0x00, 0x00, 0xff,
         0x15, 0xea, 0x1f, 0x00, 0x00,
     ];
-    let listing = Listing::decode(Address(START), &code, 64);
+    let listing = Listing::decode(Address(START), &code, InstructionSet::X86_64);
     assert_eq!(listing.targets(), [Address(0x2000), Address(0x3000)]);
     let names =
         BTreeMap::from([(Address(0x2000), "malloc@plt".to_owned()), (Address(0x3000), "g_ready".to_owned())]);
@@ -277,7 +282,7 @@ fn addresses_have_names_and_numbers_have_none() {
 
 #[test]
 fn bytes_that_are_no_code_are_told_one_by_one() {
-    let listing = Listing::decode(Address(START), &[0x06, 0x07, 0x90, 0x0f], 64);
+    let listing = Listing::decode(Address(START), &[0x06, 0x07, 0x90, 0x0f], InstructionSet::X86_64);
     let texts = listing.texts(&BTreeMap::new());
     assert_eq!(texts, ["(bad)", "(bad)", "nop", "(bad)"]);
     assert_eq!(listing.end, Address(START + 4));

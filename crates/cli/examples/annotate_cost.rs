@@ -54,7 +54,7 @@ fn row(
     let code = open()?.code(function.address)?;
     let opened: Vec<_> = (0..TIMES).map(|_| open()).collect::<Result<_, _>>()?;
     let opened = RefCell::new(opened);
-    let decode = || Listing::decode(code.start, &code.bytes, code.bits);
+    let decode = || Listing::decode(code.start, &code.bytes, code.set);
     let listing = decode();
     let addresses: Vec<Address> = listing.instructions().iter().map(|i| i.address).collect();
     let samples = || {

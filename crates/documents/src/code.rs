@@ -34,7 +34,7 @@ pub fn annotate(view: &View<'_>, function: &SampledFunction, options: &Options) 
     }
     let mut binary = Binary::open(view.profile(), function.dso, options)?;
     let code = binary.code(function.start.unwrap_or(function.address))?;
-    let listing = Listing::decode(code.start, &code.bytes, code.bits);
+    let listing = Listing::decode(code.start, &code.bytes, code.set);
     let addresses: Vec<Address> = listing.instructions().iter().map(|i| i.address).collect();
     let (found, missing) = binary.places(&addresses);
     let names: BTreeMap<Address, String> =

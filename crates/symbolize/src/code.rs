@@ -9,8 +9,8 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use object::elf::{EM_386, EM_X86_64, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB};
-use plumb_profile::{Address, AddressSpace, DsoId, DsoKind, FrameId, Id, Meta, Profile};
+use object::elf::{EM_ARM, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB};
+use plumb_profile::{Address, AddressSpace, DsoId, DsoKind, FrameId, Id, InstructionSet, Meta, Profile};
 
 use crate::demangle::demangle;
 use crate::elf::Image;
@@ -34,8 +34,8 @@ pub struct FunctionCode {
     pub start: Address,
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Address size of this code in bits: 64 or 32.
-    pub bits: u32,
+    /// Instruction set of the code.
+    pub set: InstructionSet,
 }
 
 /// The reason why the code of a function is not available.
@@ -86,7 +86,7 @@ impl fmt::Display for NoCode {
                 )
             }
             NoCode::Machine(machine) => {
-                write!(f, "it is code for {machine}; only that of x86 can be decoded")
+                write!(f, "it is code for {machine}; only that of x86 and aarch64 can be decoded")
             }
             NoCode::KernelMemory(why) => write!(
                 f,
@@ -114,7 +114,7 @@ impl std::error::Error for NoCode {}
 /// A sampled file, reopened for its code.
 pub struct Binary {
     source: Source,
-    bits: u32,
+    set: InstructionSet,
     /// The job with which frames of this file are looked up.
     job: Job,
     meta: Meta,
@@ -154,8 +154,8 @@ impl Binary {
             Source::File { images, .. } => &images.image,
             Source::Kernel { memory, .. } => memory,
         };
-        let (bits, missing) = (bits(image)?, answer.summary.missing);
-        Ok(Binary { bits, source, job, meta: profile.meta.clone(), options: options.clone(), missing })
+        let (set, missing) = (instruction_set(image)?, answer.summary.missing);
+        Ok(Binary { set, source, job, meta: profile.meta.clone(), options: options.clone(), missing })
     }
 
     fn file(images: Option<Images>, answer: &mut Answer) -> Result<Source, NoCode> {
@@ -204,7 +204,7 @@ impl Binary {
         if bytes.is_empty() {
             return Err(NoCode::NotInFile(address));
         }
-        Ok(FunctionCode { start: Address(start), bytes, bits: self.bits })
+        Ok(FunctionCode { start: Address(start), bytes, set: self.set })
     }
 
     fn bounds(&mut self, address: u64) -> Option<(u64, u64)> {
@@ -284,13 +284,13 @@ fn with_offset(name: String, start: u64, address: u64) -> String {
     if start == address { name } else { format!("{name}+{:#x}", address - start) }
 }
 
-/// Returns the address size in bits, for x86 code.
-fn bits(image: &Image) -> Result<u32, NoCode> {
-    match image.machine {
-        EM_X86_64 => Ok(64),
-        EM_386 => Ok(32),
-        object::elf::EM_AARCH64 => Err(NoCode::Machine("aarch64".into())),
-        object::elf::EM_ARM => Err(NoCode::Machine("32-bit ARM".into())),
-        other => Err(NoCode::Machine(format!("a processor with ELF's number {}", other.0))),
-    }
+/// Returns the instruction set of a file's code.
+fn instruction_set(image: &Image) -> Result<InstructionSet, NoCode> {
+    let machine = image.machine;
+    InstructionSet::of_machine(machine.0).ok_or_else(|| {
+        NoCode::Machine(match machine {
+            EM_ARM => "32-bit ARM".into(),
+            other => format!("a processor with ELF's number {}", other.0),
+        })
+    })
 }

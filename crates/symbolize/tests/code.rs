@@ -8,7 +8,7 @@ mod truth;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
+use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, InstructionSet, Profile};
 use plumb_symbolize::{Binary, Missing, NoCode, Options};
 use truth::{Folder, addr2line, build_id, functions_called, have, options, profile, run};
 
@@ -41,7 +41,7 @@ fn bytes_and_bounds_are_the_files() {
     let mut binary = Binary::open(&profile, dso, &options(&folder)).unwrap();
     let range = functions_called(&file, &["main"])[0].clone();
     let code = binary.code(Address(range.start + 1)).unwrap();
-    assert_eq!((code.start, code.bits), (Address(range.start), 64));
+    assert_eq!((code.start, code.set), (Address(range.start), InstructionSet::X86_64));
     assert_eq!(code.bytes.len() as u64, range.end - range.start);
     let dump = run("objdump", &["-d", "--disassemble=main", "-z", file.to_str().unwrap()]);
     let bytes: Vec<u8> = dump
@@ -142,11 +142,11 @@ fn code_of_another_processor_is_refused_by_name() {
     let Some((folder, file)) = program("code-machine", &["-O2"]) else { return };
     // Another processor number in the header, otherwise unchanged.
     let mut bytes = fs::read(&file).unwrap();
-    bytes[18..20].copy_from_slice(&183_u16.to_le_bytes());
+    bytes[18..20].copy_from_slice(&243_u16.to_le_bytes());
     fs::write(&file, bytes).unwrap();
     let (profile, dso) = profile(&file, build_id(&file), &[]);
     let error = Binary::open(&profile, dso, &options(&folder)).err();
-    assert_eq!(error, Some(NoCode::Machine("aarch64".into())));
+    assert_eq!(error, Some(NoCode::Machine("a processor with ELF's number 243".into())));
 }
 
 fn of_kind(kind: DsoKind, addresses: AddressSpace) -> (Profile, DsoId) {

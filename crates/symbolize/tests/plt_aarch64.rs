@@ -8,6 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 use plumb_fixtures::{Requirement, skip};
+use plumb_profile::{Address, InstructionSet};
+use plumb_symbolize::Binary;
 use truth::{Folder, options, resolve};
 
 const PROGRAM: &str = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\
@@ -64,7 +66,7 @@ fn stubs_of_programs_are_named() {
     for flags in [&[][..], &["-no-pie"], &protected, &["-Wl,-z,pac-plt"], &signed] {
         let file = folder.join("program");
         let mut gcc = Command::new("aarch64-linux-gnu-gcc");
-        gcc.args(["-O2", "-s", "-Wl,-z,lazy"]).args(flags).arg("-o").arg(&file).arg(folder.join("program.c"));
+        gcc.args(["-O2", "-Wl,-z,lazy"]).args(flags).arg("-o").arg(&file).arg(folder.join("program.c"));
         let Ok(output) = gcc.output() else {
             skip(Requirement::Cross, "aarch64-linux-gnu-gcc is not on this machine");
             return;
@@ -91,4 +93,33 @@ fn stubs_of_libraries_are_named() {
         println!("{name}: {count} stubs");
         assert!(count > 3, "{name}: {count}");
     }
+}
+
+/// Code and the names of its targets are read as those of this machine's files.
+#[test]
+fn code_of_another_machine_is_read_with_its_instruction_set() {
+    let folder = Folder::new("code-aarch64");
+    std::fs::write(folder.join("program.c"), PROGRAM).unwrap();
+    let file = folder.join("program");
+    let mut gcc = Command::new("aarch64-linux-gnu-gcc");
+    let Ok(output) = gcc.args(["-O2", "-o"]).arg(&file).arg(folder.join("program.c")).output() else {
+        skip(Requirement::Cross, "aarch64-linux-gnu-gcc is not on this machine");
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let symbols = truth::run("aarch64-linux-gnu-nm", &["-S", file.to_str().unwrap()]);
+    let main = symbols.lines().find(|line| line.ends_with(" T main")).unwrap();
+    let mut numbers = main.split(' ').map(|number| u64::from_str_radix(number, 16).unwrap_or(0));
+    let (start, size) = (numbers.next().unwrap(), numbers.next().unwrap());
+    let (profile, dso) = truth::profile(&file, None, &[]);
+    // A symbol without a size marks where code begins, at the same address.
+    let symbols = truth::run("aarch64-linux-gnu-nm", &["--special-syms", file.to_str().unwrap()]);
+    assert!(symbols.contains(" t $x"), "{symbols}");
+    let mut binary = Binary::open(&profile, dso, &options(&folder)).unwrap();
+    let code = binary.code(Address(start + 4)).unwrap();
+    assert_eq!((code.start, code.bytes.len() as u64), (Address(start), size));
+    assert_eq!(code.set, InstructionSet::Aarch64);
+    let stubs = stubs(&file).unwrap();
+    let (address, _, name) = stubs.iter().find(|(.., name)| name == "qsort@plt").unwrap();
+    assert_eq!(binary.name(Address(*address)).as_ref(), Some(name));
 }

@@ -3,7 +3,7 @@
 use plumb_profile::RegisterSample;
 
 use crate::annotate::{InstructionKind, Listing, MemoryPlace};
-use crate::isa::{Decode, MachineInstruction, Operands, Register, Values};
+use crate::isa::{MachineInstruction, Operands, Register, Values};
 
 /// Instructions searched before and after the sampled one.
 const BEFORE: usize = 5;

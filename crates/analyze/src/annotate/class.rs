@@ -3,6 +3,9 @@
 //! A class is not a measurement: a load may hit the nearest cache or miss all of them. It gives what an instruction with samples may have
 //! waited for.
 
+/// Width of a vector register that each processor chooses (SVE).
+pub(crate) const SCALABLE: u16 = u16::MAX;
+
 /// The class of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
@@ -12,9 +15,9 @@ pub struct Class {
     pub loads: bool,
     /// Writes memory.
     pub stores: bool,
-    /// Kind of memory that its operand addresses. `None` without such an operand; `push` and `pop` have none.
+    /// Kind of memory that its operand addresses. `None` without such an operand; `push` and `pop`, and what stands for them on aarch64, have none.
     pub place: Option<Place>,
-    /// Width in bits of the widest vector register that it uses; 0 if none, or only one element of it.
+    /// Width in bits of the widest vector register that it uses; 0 if none, or only one element of it; [`SCALABLE`] if the processor decides.
     pub vector_bits: u16,
 }
 
@@ -27,13 +30,13 @@ pub enum Kind {
     Division,
     /// Square root.
     SquareRoot,
-    /// Atomic: a `lock` prefix, or an exchange with memory, which is locked implicitly.
+    /// Atomic: a `lock` prefix, or an exchange with memory, which is locked implicitly; on aarch64 also an exclusive load or store.
     Lock,
     /// Elements gathered from or scattered to many addresses.
     Gather,
-    /// A string instruction with a `rep` prefix, which can be interrupted before it is done.
+    /// A string instruction with a `rep` prefix, or a copy of memory (`cpym`, `setm`), which can be interrupted before it is done.
     Repeat,
-    /// Waits for earlier work to complete: fences, `cpuid`, `pause`.
+    /// Waits for earlier work to complete: fences, `cpuid`, `pause`, `isb`, `yield`.
     Fence,
     /// Enters the kernel.
     SystemCall,
@@ -120,6 +123,7 @@ impl Class {
             128 => Some("128-bit"),
             256 => Some("256-bit"),
             512 => Some("512-bit"),
+            SCALABLE => Some("scalable-vector"),
             _ => None,
         });
         words

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plumb_profile::Address;
+use plumb_profile::{Address, InstructionSet};
 
 use super::class::{Class, Kind};
-use crate::isa::{Classes, Decode, MachineInstruction, Operation, Writer, decode};
+use crate::isa::{MachineInstruction, Operation, Writer, classes, decode};
 
 /// Largest number of code bytes decoded per function. The largest functions in practice, generated interpreters and parsers, have a few hundred
 /// thousand.
@@ -18,6 +18,7 @@ pub struct Listing {
     pub start: Address,
     /// One past the last byte.
     pub end: Address,
+    set: InstructionSet,
     instructions: Vec<Instruction>,
     decoded: Vec<MachineInstruction>,
 }
@@ -40,34 +41,40 @@ pub struct Instruction {
 impl Instruction {
     /// Returns the address after its last byte.
     pub fn end(&self) -> Address {
-        Address(self.address.0 + u64::from(self.length))
+        Address(self.address.0.wrapping_add(u64::from(self.length)))
     }
 }
 
 impl Listing {
-    /// Decodes x86 code at address `start`; `bits` is 64 or 32. Invalid bytes become `(bad)`, one by one. Code beyond [`MAX_CODE`] is left out.
-    pub fn decode(start: Address, bytes: &[u8], bits: u32) -> Listing {
+    /// Decodes code at address `start`. Bits that are not an instruction become `(bad)`: of x86 one byte each, of aarch64 one word. Code beyond
+    /// [`MAX_CODE`] is left out.
+    pub fn decode(start: Address, bytes: &[u8], set: InstructionSet) -> Listing {
         let bytes = &bytes[..bytes.len().min(MAX_CODE)];
-        let decoded = decode(start, bytes, bits);
-        let mut classes = Classes::new(&decoded);
+        let decoded = decode(start, bytes, set);
         let mut instructions: Vec<Instruction> = decoded
             .iter()
-            .map(|instruction| Instruction {
+            .zip(classes(&decoded))
+            .map(|(instruction, class)| Instruction {
                 address: instruction.address(),
                 length: instruction.length(),
-                class: classes.of(instruction),
+                class,
                 block: 0,
                 target: instruction.target(),
             })
             .collect();
         number_blocks(&mut instructions);
         let end = instructions.last().map_or(start, Instruction::end);
-        Listing { start, end, instructions, decoded }
+        Listing { start, end, set, instructions, decoded }
     }
 
     /// Returns the instructions.
     pub fn instructions(&self) -> &[Instruction] {
         &self.instructions
+    }
+
+    /// Returns the instruction set.
+    pub fn set(&self) -> InstructionSet {
+        self.set
     }
 
     /// Returns the decoded instructions.
@@ -102,7 +109,7 @@ impl Listing {
         outside.into_iter().collect()
     }
 
-    /// Returns all instructions as text, in GNU (AT&T) syntax. `names` replace addresses.
+    /// Returns all instructions as text, in GNU syntax (of x86: AT&T). `names` replace addresses.
     pub fn texts(&self, names: &BTreeMap<Address, String>) -> Vec<String> {
         let mut writer = Writer::new(names);
         self.decoded.iter().map(|instruction| writer.text(instruction)).collect()

@@ -17,6 +17,7 @@ mod scripts;
 mod skid;
 mod unoptimised;
 
+pub(crate) use class::SCALABLE;
 pub use class::{Class, Kind as InstructionKind, Place as MemoryPlace};
 pub use functions::{SampledFunction, sampled, sampled_files, sampled_within};
 pub use hot::{HotBlock, HotLine};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use plumb_profile::{Address, DsoKind, FunctionId};
+use plumb_profile::{Address, DsoKind, FunctionId, InstructionSet};
 
 use super::{AnnotatedRow, Annotation, Listing, SampledFunction, SourcePlace};
 use crate::cost::Cost;
@@ -94,7 +94,7 @@ impl Annotation {
         });
         Annotation {
             rows: rows.collect(),
-            listing: Listing::decode(Address(0), &[], 64),
+            listing: Listing::decode(Address(0), &[], InstructionSet::X86_64),
             own,
             outside: Cost::default(),
             whole: view.whole(),

@@ -23,8 +23,13 @@
 //! - A cheap instruction that is the first after a conditional or indirect jump may have waited because the jump was mispredicted,
 //!   or for its code to be fetched. Then the samples identify the block and not the instruction ([`Doubt::AfterBranch`]).
 //!
-//! This holds for timers (`cpu-clock`, `task-clock`) on x86. Hardware counters interrupt further off, by rules of their own,
+//! This holds for timers (`cpu-clock`, `task-clock`) on x86, where it was measured. Hardware counters interrupt further off, by rules of their own,
 //! or precisely; page faults, tracepoints and uprobes are precise. Samples of those events are not moved.
+//!
+//! aarch64 has the same rule for which address a sample has: that of the first instruction that was not executed, so that all before it are
+//! done (Arm Architecture Reference Manual, DDI 0487, chapter D1: the preferred return address of an interrupt follows the instruction boundary at
+//! which it is taken). At which boundary a processor takes it, after the oldest instruction or before it, the manual leaves to the processor. The
+//! adjustment supposes the former, as on x86. No processor of Arm was measured, and the listing says so.
 
 use super::class::{Class, Kind};
 use super::flow::before;

@@ -6,12 +6,14 @@
 //!
 //! If no branch depends on loaded data and the loop does floating-point arithmetic, the processor may need microcode assists for subnormal numbers,
 //! which are so near zero that they have fewer digits (IEEE 754-2008, 2.1.48). The numbers themselves are not seen: it is the explanation left, and
-//! on Intel processors an assist takes longer than almost anything else. AMD's need a few cycles, too few to be told from other causes.
+//! on Intel processors an assist takes longer than almost anything else. AMD's need a few cycles, too few to be told from other causes; Arm's have
+//! no microcode for it.
+
+use plumb_profile::InstructionSet;
 
 use super::{AddressOrigin, HotLoop, LoopBounds, LoopCause, LoopFinding, Operands};
 use crate::access::{Accesses, nanoseconds_per_byte, working_set};
 use crate::annotate::{Annotation, InstructionKind, Listing};
-use crate::isa::Decode;
 
 /// Nanoseconds per cycle: for processors at 2.5 to 4 GHz, to within a factor of 1.3.
 const CYCLE_NS: f64 = 0.3;
@@ -109,6 +111,9 @@ pub(super) fn assists(
         .filter(|&index| annotation.listing.decoded()[index].is_float_arithmetic())
         .collect();
     let (&first, count) = (computes.first()?, computes.len() as f64);
+    if annotation.listing.set() == InstructionSet::Aarch64 {
+        return None;
+    }
     let least = bounds.chain.max(bounds.issue);
     let is_slow =
         cycles >= ASSISTED_TIMES * least && (LEAST_ASSIST..=MOST_ASSIST * count).contains(&(cycles - least));

@@ -12,7 +12,7 @@ use super::memory::{AccessPattern, CacheSizes};
 use super::{AddressOrigin, HotLoop, LoopBounds, Operands, bounds, origin};
 use crate::access::{Access, Accesses, LineSharing, WorkingSet, sharing, working_set};
 use crate::annotate::{Annotation, InstructionKind, Listing};
-use crate::isa::{Decode, Operation, Register};
+use crate::isa::{Operation, Register, convention};
 
 /// A stride of half a page or more, in bytes: prefetching stops at the page boundary (Intel's optimization manual, 2.1.5.4).
 const LONG_STRIDE: f64 = 2048.0;
@@ -140,7 +140,7 @@ fn linear_search(
         // A sum, a product or a maximum: work that needs all elements.
         let adds_up = operands.writes.iter().any(|register| {
             operands.reads.contains(register)
-                && !is_flow(*register)
+                && !is_flow(&annotation.listing, *register)
                 && decoded[*index].increment(*register).is_none()
         });
         plain && !operands.stores && class.vector_bits == 0 && !adds_up
@@ -185,8 +185,8 @@ fn leaves(
 }
 
 /// Whether it is the stack pointer or not a general-purpose register.
-fn is_flow(register: Register) -> bool {
-    !register.is_general() || register == Register::SP
+fn is_flow(listing: &Listing, register: Register) -> bool {
+    !register.is_general() || register == convention(listing.set()).stack
 }
 
 /// Finds a load whose address it read itself in the previous iteration, unmodified: a pointer, not an index into a table.
@@ -221,21 +221,23 @@ fn cached_chase(
 
 /// Whether a branch depends on a load's result, directly or after computations.
 fn decides(shape: &Shape<'_>, load: usize, kind: &impl Fn(usize) -> InstructionKind) -> bool {
-    let mut holds = shape.operands[load].writes.clone();
-    let mut is_compared = holds.is_empty();
+    let operands = shape.operands[load];
+    let mut holds: Vec<Register> =
+        operands.writes.iter().copied().filter(|&register| operands.advances != Some(register)).collect();
+    let mut is_compared = operands.sets_flags;
     for at in load + 1..shape.operands.len() {
-        if kind(at) == InstructionKind::Branch {
-            return is_compared;
-        }
         let operands = shape.operands[at];
-        let uses = operands.reads.iter().any(|register| holds.contains(register));
-        if operands.writes.is_empty() {
-            // The branch depends on the last comparison before it.
-            is_compared = if operands.stores { is_compared } else { uses };
-        } else if uses {
-            // Scalar arithmetic sets the flags as well.
-            is_compared |= operands.writes.iter().any(|register| register.is_general());
+        let uses = operands.reads.iter().any(|register| holds.contains(register))
+            || operands.reads_flags && is_compared;
+        if kind(at) == InstructionKind::Branch {
+            return uses;
+        }
+        if uses {
             holds.extend(&operands.writes);
+        }
+        // The branch depends on the last instruction before it that sets flags.
+        if operands.sets_flags {
+            is_compared = uses;
         }
     }
     false

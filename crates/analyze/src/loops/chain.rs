@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::annotate::{InstructionKind, Listing};
-use crate::isa::{Decode, LOAD, MachineInstruction, Operands, Register};
+use crate::isa::{Convention, LOAD, MachineInstruction, Operands, Register, convention};
 
 /// Instructions retired per cycle on current processors.
 const WIDTH: f64 = 5.0;
@@ -57,13 +57,14 @@ fn chain(
     latency_of: &dyn Fn(usize, f64) -> f64,
 ) -> f64 {
     let decoded = listing.decoded();
+    let convention = convention(listing.set());
     let steps: Vec<(&Operands, f64, Option<Slot>)> = path
         .iter()
         .zip(operands)
         .map(|(&index, &operands)| {
             let instruction = &decoded[index];
             let own = latency_of(index, instruction.latency(listing.instructions()[index].class.kind));
-            (operands, own, slot(instruction))
+            (operands, own, slot(convention, instruction))
         })
         .collect();
     let mut ready: HashMap<Register, f64> = HashMap::new();
@@ -75,9 +76,13 @@ fn chain(
             let inputs = parts.filter_map(|register| ready.get(register));
             let in_memory = slot.filter(|_| operands.loads).and_then(|slot| slots.get(&slot));
             let begin = inputs.chain(in_memory).copied().fold(0.0, f64::max);
-            for &register in operands.writes.iter().filter(|&&register| register != Register::SP) {
+            let advanced =
+                operands.advances.map(|base| (base, ready.get(&base).copied().unwrap_or(0.0) + 1.0));
+            for &register in operands.writes.iter().filter(|&&register| register != convention.stack) {
                 ready.insert(register, begin + latency);
             }
+            // The address is advanced beside the access.
+            ready.extend(advanced.filter(|&(base, _)| base != convention.stack));
             if let Some(slot) = slot.filter(|_| operands.stores) {
                 slots.insert(slot, begin + latency);
             }
@@ -94,8 +99,8 @@ fn chain(
 type Slot = (Register, u64);
 
 /// Returns the stack slot of an instruction's operand.
-fn slot(instruction: &MachineInstruction) -> Option<Slot> {
+fn slot(convention: &Convention, instruction: &MachineInstruction) -> Option<Slot> {
     let memory = instruction.memory()?;
-    let base = memory.base.filter(|&base| matches!(base, Register::SP | Register::FP))?;
+    let base = memory.base.filter(|&base| base == convention.stack || base == convention.frame)?;
     memory.index.is_none().then_some((base, memory.displacement))
 }

@@ -2,11 +2,14 @@
 //! until the data is in the cache.
 //!
 //! Detected from the code alone if store and load name the same location by registers that do not change between them (Agner Fog, Microarchitecture:
-//! store forwarding; Intel's optimization manual, 3.6.4). If the registers differ, nothing is reported.
+//! store forwarding; Intel's optimization manual, 3.6.4). If the registers differ, nothing is reported. Arm's processors join the halves of eight
+//! bytes and more from two stores (Neoverse N1 Software Optimization Guide, store to load forwarding).
+
+use plumb_profile::InstructionSet;
 
 use super::{HotLoop, LoopBounds, LoopCause, LoopFinding, Operands};
 use crate::annotate::{Annotation, InstructionKind};
-use crate::isa::{Decode, MachineInstruction, Register};
+use crate::isa::{MachineInstruction, Register};
 
 /// Largest distance from store to load, in instructions: earlier stores have reached the cache.
 const FARTHEST: usize = 60;
@@ -36,6 +39,12 @@ impl Place {
         self.registers == other.registers && (near(self, other) || near(other, self))
     }
 
+    /// Whether this location is one half of the other, which has eight bytes or more.
+    fn is_half_of(&self, other: &Place) -> bool {
+        let offset = self.begin.wrapping_sub(other.begin);
+        other.bytes >= 8 && 2 * self.bytes == other.bytes && (offset == 0 || offset == self.bytes)
+    }
+
     /// Whether this location contains the other.
     fn holds(&self, other: &Place) -> bool {
         let offset = other.begin.wrapping_sub(self.begin);
@@ -52,10 +61,11 @@ pub(super) fn forwarding(
 ) -> Option<LoopFinding> {
     let decoded = annotation.listing.decoded();
     let places: Vec<Option<Place>> = hot.path.iter().map(|&index| Place::of(&decoded[index])).collect();
+    let joins_halves = annotation.listing.set() == InstructionSet::Aarch64;
     let not_served = |at: usize| {
         let (read, written) = (places[at]?, places[last_store(annotation, operands, hot, &places, at)?]?);
-        (!written.holds(&read) && weight_of(annotation, hot, at) >= LEAST_SHARE)
-            .then_some((at, read, written))
+        let is_served = written.holds(&read) || joins_halves && written.is_half_of(&read);
+        (!is_served && weight_of(annotation, hot, at) >= LEAST_SHARE).then_some((at, read, written))
     };
     let mut loads = (0..hot.path.len()).filter(|&at| operands[at].loads && !operands[at].stores);
     let (at, read, written) = loads.find_map(not_served)?;

@@ -1,6 +1,6 @@
 //! The origin of a load's address.
 
-use crate::isa::{Decode, MachineInstruction, Operands, Operation, Register};
+use crate::isa::{MachineInstruction, Operands, Operation, Register};
 
 /// The origin of a load's address within a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,8 +1,10 @@
 //! Loops as gcc 12 compiles them from C at -O2, with synthetic samples and addresses: each cause is found where it is planted, and nowhere else.
 
+mod aarch64;
+
 use std::collections::HashMap;
 
-use plumb_profile::{Address, Id, ThreadId};
+use plumb_profile::{Address, Id, InstructionSet, ThreadId};
 
 use super::*;
 use crate::access::{Access, Accesses};
@@ -36,7 +38,10 @@ const BYTECODE: &str = "4889f94189d089f731c0488d35a70c00000f1f800000000080390677
 fn annotated(code: &str, sampled: &[(u64, u64)]) -> Annotation {
     let bytes: Vec<u8> =
         (0..code.len() / 2).map(|at| u8::from_str_radix(&code[2 * at..2 * at + 2], 16).unwrap()).collect();
-    let listing = Listing::decode(Address(0x1000), &bytes, 64);
+    annotation(Listing::decode(Address(0x1000), &bytes, InstructionSet::X86_64), sampled)
+}
+
+fn annotation(listing: Listing, sampled: &[(u64, u64)]) -> Annotation {
     let mut rows = vec![AnnotatedRow::default(); listing.instructions().len()];
     for &(offset, weight) in sampled {
         let row = &mut rows[listing.index_of(Address(0x1000 + offset)).unwrap()];

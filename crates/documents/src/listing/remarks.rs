@@ -1,6 +1,7 @@
 //! The text above and below the listing.
 
 use plumb_analyze::{Doubt, Precision, is_clock};
+use plumb_profile::InstructionSet;
 
 use super::{FunctionListing, gaps};
 use crate::label;
@@ -29,9 +30,13 @@ impl FunctionListing<'_, '_> {
             lines.push(format!("Code:     {}", annotated.path.display()));
         }
         if annotation.is_adjusted {
-            lines.push(
-                "Adjusted: moved from where a sample landed to what the processor waited for, one instruction before".into(),
-            );
+            let measured = match annotation.listing.set() {
+                InstructionSet::Aarch64 => " (a rule measured on x86)",
+                InstructionSet::X86 | InstructionSet::X86_64 => "",
+            };
+            lines.push(format!(
+                "Adjusted: moved from where a sample landed to what the processor waited for, one instruction before{measured}"
+            ));
         } else if is_clock(event) && !annotated.texts.is_empty() {
             lines.push(format!("Adjusted: not; where samples of {event} land is only known for a timer's"));
         }

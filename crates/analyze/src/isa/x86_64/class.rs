@@ -15,14 +15,14 @@ pub(crate) struct Classes {
 
 impl Classes {
     /// Creates the state for a function with these instructions.
-    pub fn new(instructions: &[MachineInstruction]) -> Self {
+    pub fn new<'a>(mut instructions: impl Iterator<Item = &'a MachineInstruction>) -> Self {
         let sets_frame_pointer = |instruction: &Instruction| {
             instruction.mnemonic() == Mnemonic::Enter
                 || instruction.mnemonic() == Mnemonic::Mov
                     && matches!(instruction.op0_register(), Register::RBP | Register::EBP)
                     && matches!(instruction.op1_register(), Register::RSP | Register::ESP)
         };
-        let has_frame_pointer = instructions.iter().any(|one| sets_frame_pointer(&one.0));
+        let has_frame_pointer = instructions.any(|one| sets_frame_pointer(&one.0));
         Self { factory: InstructionInfoFactory::new(), has_frame_pointer }
     }
 

@@ -6,7 +6,7 @@
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 use super::{MachineInstruction, whole};
-use crate::isa::{Operands, Register as Whole};
+use crate::isa::model::{Operands, Register as Whole};
 
 /// Register values by DWARF number; `None` is unknown.
 #[derive(Clone, Copy, Debug)]
@@ -163,13 +163,14 @@ mod tests {
     use plumb_profile::Address;
 
     use super::*;
-    use crate::isa::{decode, operands};
+    use crate::isa::x86_64::{OperandReader, decode};
 
     /// Runs the code and returns rax, rdx, rcx, rbx.
     fn run(code: &[u8], values: [u64; 16]) -> [Option<u64>; 4] {
         let mut values = Values::new(&values);
         let code = decode(Address(0), code, 64);
-        code.iter().zip(operands(&code)).for_each(|(one, operands)| values.step(one, &operands));
+        let mut reader = OperandReader::new();
+        code.iter().for_each(|one| values.step(one, &reader.of(one)));
         [values.0[0], values.0[1], values.0[2], values.0[3]]
     }
 

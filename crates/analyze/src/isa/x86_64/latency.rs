@@ -4,7 +4,7 @@ use iced_x86::{Mnemonic, OpKind};
 
 use super::{MachineInstruction, name_of};
 use crate::annotate::InstructionKind;
-use crate::isa::LOAD;
+use crate::isa::model::LOAD;
 
 /// Returns the cycles from an instruction's inputs to its result.
 pub(super) fn latency(instruction: &MachineInstruction, kind: InstructionKind) -> f64 {

@@ -9,21 +9,20 @@ mod text;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind};
 use plumb_profile::Address;
 
-use super::{Decode, MemoryOperand, Operation, Register};
+use super::model::{Convention, Decode, MemoryOperand, Operation, Register};
 use crate::annotate::InstructionKind;
 
 pub(crate) use class::Classes;
 pub(crate) use emulate::Values;
-pub(crate) use operands::operands;
+pub(crate) use operands::OperandReader;
 pub(crate) use text::Writer;
 
-/// rsp and rbp (System V ABI for x86-64, figure 3.36).
-pub(super) const SP: Register = Register::General(7);
-pub(super) const FP: Register = Register::General(6);
-/// r12 to r15: callee-saved registers in which an optimizer keeps variables before it puts any into the frame. (gcc uses rbx without
-/// optimizing too.)
-pub(crate) const KEPT: [Register; 4] =
-    [Register::General(12), Register::General(13), Register::General(14), Register::General(15)];
+/// rsp and rbp (System V ABI for x86-64, figure 3.36); r12 to r15: gcc uses rbx without optimizing too.
+pub(super) const CONVENTION: Convention = Convention {
+    stack: Register::General(7),
+    frame: Register::General(6),
+    kept: &[Register::General(12), Register::General(13), Register::General(14), Register::General(15)],
+};
 
 /// An instruction.
 #[derive(Clone, Copy, Debug)]

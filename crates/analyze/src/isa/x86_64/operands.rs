@@ -3,20 +3,32 @@
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register as Part};
 
 use super::{MachineInstruction, whole};
-use crate::isa::{Operands, Register};
+use crate::isa::model::{Operands, Register};
 
 /// Registers that a call may change: rax, rcx, rdx, rsi, rdi, r8 to r11 (System V ABI), by DWARF number.
 const CLOBBERED: [u8; 9] = [0, 2, 1, 4, 5, 8, 9, 10, 11];
 
-/// Returns the operands of each instruction of a function, in their order.
-pub(crate) fn operands(decoded: &[MachineInstruction]) -> Vec<Operands> {
-    let mut factory = InstructionInfoFactory::new();
-    decoded.iter().map(|one| of(&one.0, &mut factory)).collect()
+/// Reads the operands of instructions.
+pub(crate) struct OperandReader(InstructionInfoFactory);
+
+impl OperandReader {
+    pub fn new() -> Self {
+        Self(InstructionInfoFactory::new())
+    }
+
+    /// Returns the operands of an instruction.
+    pub fn of(&mut self, instruction: &MachineInstruction) -> Operands {
+        of(&instruction.0, &mut self.0)
+    }
 }
 
 fn of(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Operands {
     let info = factory.info(instruction);
-    let mut operands = Operands::default();
+    let mut operands = Operands {
+        reads_flags: instruction.rflags_read() != 0,
+        sets_flags: instruction.rflags_modified() != 0,
+        ..Operands::default()
+    };
     for used in info.used_registers() {
         let register = whole(used.register());
         let (reads, writes) = access(used.access());
