@@ -36,18 +36,11 @@ pub(crate) fn apply<A: Architecture, M: Memory>(
     if row.register(A::PC) == RegisterRule::Undefined {
         return Err(End::Root);
     }
-    let cfa = match row.cfa {
-        CfaRule::Undefined => return Err(End::BadUnwindInfo),
-        CfaRule::Register { register, offset } => {
-            A::add(registers.get(register).ok_or(End::RegisterUnknown)?, offset)
-        }
-        CfaRule::Expression(expression) => {
-            let mut context = Context { registers, memory, bias: source.bias };
-            expression::evaluate(expression.bytes(source.text), None, &mut context).map_err(end)?
-        }
-    };
+    let cfa = cfa(source, registers, memory)?;
     let restored = A::has_restored(row, source.text, cfa, registers, memory);
     let lands = A::lands(row);
+    let is_leaf =
+        A::LR.is_some() && matches!(row.register(A::PC), RegisterRule::Unspecified | RegisterRule::SameValue);
     let mut caller = Caller { registers: *registers, slot: Avma(0) };
     caller.registers.set(A::SP, cfa);
     for register in 0..A::COUNT {
@@ -56,6 +49,9 @@ pub(crate) fn apply<A: Architecture, M: Memory>(
             rule = RegisterRule::SameValue;
         }
         if lands && register != A::PC && matches!(rule, RegisterRule::Offset(_)) {
+            rule = RegisterRule::SameValue;
+        }
+        if register == A::PC && is_in_link(rule, cfa, registers) {
             rule = RegisterRule::SameValue;
         }
         match value(source, rule, cfa, registers, memory) {
@@ -70,6 +66,8 @@ pub(crate) fn apply<A: Architecture, M: Memory>(
             Ok(Found::Same) => {}
             // By default, the stack pointer is the CFA, and a register that calls do not preserve is lost.
             Ok(Found::Unsaid) if register == A::SP || A::is_preserved(register) => {}
+            // Assembly that calls a function known to preserve more may keep its own return address in such a register.
+            Ok(Found::Unsaid) if is_leaf && A::LR != Some(register) => {}
             Ok(Found::Unsaid | Found::Lost) => caller.registers.forget(register),
             Ok(Found::Value { value, slot }) => {
                 caller.registers.set(register, value);
@@ -84,7 +82,46 @@ pub(crate) fn apply<A: Architecture, M: Memory>(
             Err(_) => caller.registers.forget(register),
         }
     }
+    if let Some(sp) = behind_return_address::<A>(row, cfa) {
+        caller.registers.set(A::SP, sp);
+    }
     Ok(caller)
+}
+
+/// Computes the CFA of a frame.
+fn cfa<A: Architecture, M: Memory>(
+    source: &Source<'_>,
+    registers: &RegisterSet<A>,
+    memory: &mut M,
+) -> Result<u64, End> {
+    match source.row.cfa {
+        CfaRule::Undefined => Err(End::BadUnwindInfo),
+        CfaRule::Register { register, offset } => {
+            Ok(A::add(registers.get(register).ok_or(End::RegisterUnknown)?, offset))
+        }
+        CfaRule::Expression(expression) => {
+            let mut context = Context { registers, memory, bias: source.bias };
+            expression::evaluate(expression.bytes(source.text), None, &mut context).map_err(end)
+        }
+    }
+}
+
+/// Returns whether an epilogue has popped the return address into the link register, although its rule places it in a slot.
+fn is_in_link<A: Architecture>(rule: RegisterRule, cfa: u64, registers: &RegisterSet<A>) -> bool {
+    A::LR.is_some_and(|link| registers.get(link).is_some()) && is_saved_below(rule, cfa, registers)
+}
+
+/// Returns the end of a frame that has its return address above the CFA: a stub has pushed that, together with a word below, before it jumped
+/// to code whose rules begin with the pushed words as if they were the caller's.
+fn behind_return_address<A: Architecture>(row: &Row, cfa: u64) -> Option<u64> {
+    match (A::LR, row.cfa, row.register(A::PC)) {
+        (Some(_), CfaRule::Register { register, .. }, RegisterRule::Offset(offset @ 0..))
+            if register == A::SP && !row.is_signal =>
+        {
+            Some(A::add(cfa, offset + A::WORD as i64))
+        }
+        _ => None,
+    }
 }
 
 /// Returns whether a rule places a register in a slot that an epilogue has already popped.

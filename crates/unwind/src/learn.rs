@@ -43,7 +43,7 @@ fn by_full_row<A: Architecture, B: AsRef<[u8]>>(
     stated: Svma,
     bias: u64,
 ) -> Rule {
-    match module.row_with(stated, &mut cache.scratch) {
+    match module.frame_row(stated, &mut cache.scratch) {
         Err(_) => Rule::only(Kind::Bad),
         Ok(None) if module.has_info() => Rule::only(Kind::MissingHere),
         Ok(None) => Rule::only(Kind::Missing),

@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use once_cell::race::OnceBox;
 
+use crate::aarch64;
 use crate::address::Svma;
 use crate::arm::exidx::{self, Placed};
 use crate::cfi::{self, Bases, CfiError, Fde, Frames, Header, Index, Scratch, SectionKind};
@@ -232,6 +233,19 @@ impl<B: AsRef<[u8]>> Module<B> {
             return exidx::row_at(placed(exidx), self.sections.extab.as_ref().map(placed), pc);
         }
         Ok(self.entry().filter(|range| range.contains(&pc)).map(root))
+    }
+
+    /// Returns the row for a frame whose program counter is `pc`. Where a stub pushes the return address and jumps to a function, that
+    /// holds from its beginning, but the file may say so only behind a first instruction, `bti`, which changes nothing.
+    pub(crate) fn frame_row(&self, pc: Svma, scratch: &mut Scratch) -> Result<Option<Row>, CfiError> {
+        let Some(row) = self.row_with(pc, scratch)? else { return Ok(None) };
+        if self.sections.isa != Isa::Aarch64 || row.range.end.0 - row.range.start.0 != 4 {
+            return Ok(Some(row));
+        }
+        let is_pushed = |row: &Row| matches!(row.register(aarch64::PC), RegisterRule::Offset(0..));
+        let next = if is_pushed(&row) { None } else { self.row_with(row.range.end, scratch).ok().flatten() };
+        let next = next.filter(|next| next.cfa == row.cfa && is_pushed(next));
+        Ok(Some(next.map_or(row.clone(), |next| Row { range: row.range.clone(), ..next })))
     }
 
     /// Returns the range of the start routine, which has no caller.

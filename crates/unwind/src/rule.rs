@@ -95,7 +95,7 @@ impl Rule {
         let ra = match ra {
             // If calls push the return address, it is on top of the caller's frame.
             RegisterRule::Offset(offset) if A::LR.is_none() && offset != -word => return None,
-            RegisterRule::Offset(offset) if offset % word == 0 && offset != 0 => {
+            RegisterRule::Offset(offset) if offset % word == 0 && offset < 0 => {
                 let ra = i8::try_from(offset / word).ok().filter(|&ra| ra != Rule::IN_RECORD);
                 let is_in_record = row.register(A::FP) == RegisterRule::Offset(offset - word);
                 ra.or(is_in_record.then_some(Rule::IN_RECORD))?

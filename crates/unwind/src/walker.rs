@@ -184,7 +184,8 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
         let cfa = A::add(base, rule.value.into());
         let slot = |words: i64| Avma(A::add(cfa, words * A::WORD as i64));
         let (pc, at) = match A::LR {
-            Some(link) if rule.ra == 0 => {
+            // Not saved, or popped again.
+            Some(link) if rule.ra == 0 || self.is_in_link(link, slot(rule.return_address())) => {
                 self.advance_to(cfa, true)?;
                 (self.registers.get(link).ok_or(End::RegisterUnknown)?, Avma(0))
             }
@@ -206,6 +207,11 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
             self.guessed_sp = false;
         }
         Ok(Walked { pc: Avma(pc), is_return: true, found: Method::Cfi, slot: at })
+    }
+
+    /// Whether an epilogue has popped the return address from `slot` into the link register.
+    fn is_in_link(&self, link: u16, slot: Avma) -> bool {
+        is_popped(slot, self.registers.sp()) && self.registers.get(link).is_some()
     }
 
     /// Applies a row from the side table.
@@ -232,7 +238,7 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
             Located::NoInfo => return self.without_info(is_return, false),
             Located::Module { module, .. } if module.isa() != A::ISA => return Err(End::BadUnwindInfo),
             Located::Module { module, bias } => {
-                match module.row_with(lookup.to_svma(bias), &mut self.cache.scratch) {
+                match module.frame_row(lookup.to_svma(bias), &mut self.cache.scratch) {
                     Err(_) => return Err(End::BadUnwindInfo),
                     Ok(None) => return self.without_info(is_return, module.has_info()),
                     Ok(Some(row)) if A::LR.is_some() && self.guessed_sp && row.is_on(A::SP) => {

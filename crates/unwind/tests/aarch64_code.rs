@@ -1,0 +1,123 @@
+//! Walks for 64-bit ARM that depend on instructions: code without rules, and rules that say less than the code does.
+
+mod bytes;
+
+use std::collections::HashMap;
+
+use bytes::{FUNCTION, Frames, SECTION, absolute};
+use plumb_unwind::aarch64::{FP, Registers, X30};
+use plumb_unwind::{
+    Avma, Cache, CodeMap, End, Isa, Located, Memory, Module, ReadError, Section, Sections, Svma, Walked, walk,
+};
+
+/// Functions of 0x100 bytes each: one with a frame record at the bottom of a frame of 32 bytes, which every walk here
+/// goes through; a leaf; one that has popped its return address; one that a stub jumps to with its return address pushed; one
+/// that keeps its return address in `x13`.
+const CALLER: u64 = FUNCTION;
+const LEAF: u64 = FUNCTION + 0x100;
+const POPPED: u64 = FUNCTION + 0x200;
+const PUSHED: u64 = FUNCTION + 0x300;
+const KEEPS: u64 = FUNCTION + 0x400;
+/// Code without rules.
+const CODE: u64 = 0x6000_0000;
+const STACK: u64 = 0xffff_0000_0000;
+/// A return address that is not code, which ends the walk.
+const NOWHERE: u64 = 0x1234;
+
+struct Process(Module<Vec<u8>>);
+
+impl CodeMap for Process {
+    type Bytes = Vec<u8>;
+
+    fn locate(&self, pc: Avma) -> Located<'_, Vec<u8>> {
+        match pc.0 {
+            FUNCTION..0x40_1000 => Located::Module { module: &self.0, bias: 0 },
+            CODE..0x6000_1000 => Located::NoInfo,
+            _ => Located::Unmapped,
+        }
+    }
+}
+
+fn process() -> Process {
+    let mut frames = Frames::default();
+    // def_cfa sp+0
+    let cie = frames.cie("zR", &[0], &[0x0c, 31, 0]);
+    // def_cfa_offset 32; offset x29 cfa-32; offset return address cfa-24 (the column is 16 in this CIE)
+    frames.fde(cie, &absolute(CALLER, 0x100), Some(&[]), &[0x0e, 32, 0x80 | 29, 4, 0x90, 3]);
+    frames.fde(cie, &absolute(LEAF, 0x100), Some(&[]), &[]);
+    // offset return address cfa-16
+    frames.fde(cie, &absolute(POPPED, 0x100), Some(&[]), &[0x90, 2]);
+    // advance_loc 4; offset_extended_sf return address cfa+8
+    frames.fde(cie, &absolute(PUSHED, 0x100), Some(&[]), &[0x44, 0x11, 16, 0x7f]);
+    // register return address x13
+    frames.fde(cie, &absolute(KEEPS, 0x100), Some(&[]), &[0x09, 16, 13]);
+    let eh_frame = Some(Section { address: Svma(SECTION), bytes: frames.bytes });
+    Process(Module::new(Sections { eh_frame, isa: Isa::Aarch64, ..Sections::default() }))
+}
+
+/// Instructions by address, and the words of the stack from [`STACK`] on.
+struct Contents {
+    code: HashMap<u64, u32>,
+    stack: Vec<u64>,
+}
+
+impl Memory for Contents {
+    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
+        let index = at.0.checked_sub(STACK).ok_or(ReadError::Unreadable)? / 8;
+        self.stack.get(index as usize).copied().ok_or(ReadError::Unreadable)
+    }
+
+    fn read_code(&mut self, at: Avma, to: &mut [u8]) -> bool {
+        for (address, bytes) in (at.0..).step_by(4).zip(to.chunks_mut(4)) {
+            let word = self.code.get(&address).copied().unwrap_or(0);
+            bytes.copy_from_slice(&word.to_le_bytes()[..bytes.len()]);
+        }
+        true
+    }
+}
+
+/// Walks from `pc` with `code` from [`CODE`] on. The caller's frame is at the word `caller` of the stack, behind `words`, and its call is
+/// there. The frame pointer is the caller's.
+fn run(code: &[u32], words: &[u64], caller: usize, change: impl Fn(&mut Registers)) -> (Vec<Walked>, End) {
+    let mut stack = words.to_vec();
+    stack.resize(caller, 0x7777);
+    stack.extend([0, NOWHERE, 0, 0, 0]);
+    let mut contents = Contents { code: (CODE..).step_by(4).zip(code.iter().copied()).collect(), stack };
+    contents.code.insert(CALLER + 4, 0x9400_0000);
+    let mut start = Registers::new(CODE, STACK);
+    start.set(X30, CALLER + 8);
+    start.set(FP, STACK + 8 * caller as u64);
+    change(&mut start);
+    let mut frames = Vec::new();
+    let end = walk(&process(), &mut contents, &mut Cache::default(), &start, 50, &mut frames);
+    (frames, end)
+}
+
+/// Asserts that the walk goes from the first frame to the caller and on.
+#[track_caller]
+fn check((frames, end): (Vec<Walked>, End), pcs: &[u64]) {
+    let found: Vec<_> = frames.iter().map(|frame| frame.pc.0).collect();
+    assert_eq!((&*found, end), (&[pcs, &[CALLER + 8, NOWHERE]].concat()[..], End::NotMapped));
+}
+
+#[test]
+fn a_popped_return_address_is_in_the_link_register() {
+    check(run(&[], &[], 0, |start| start.set(32, POPPED)), &[POPPED]);
+}
+
+#[test]
+fn a_return_address_that_a_stub_has_pushed_ends_the_frame() {
+    for pc in [PUSHED, PUSHED + 4] {
+        check(run(&[], &[0x5555, CALLER + 8], 2, |start| start.set(32, pc)), &[pc]);
+    }
+}
+
+#[test]
+fn a_leaf_may_preserve_more_than_calls_have_to() {
+    let found = run(&[], &[], 0, |start| {
+        start.set(32, LEAF);
+        start.set(X30, KEEPS + 8);
+        start.set(13, CALLER + 8);
+    });
+    check(found, &[LEAF, KEEPS + 8]);
+}
