@@ -152,6 +152,18 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         None
     }
 
+    /// Returns the registers of the caller of code without rules, and the address that its program counter was read from, or 0: what the
+    /// instructions up to the function's return have them be. The program counter is the raw return address.
+    #[doc(hidden)]
+    fn ahead<M: Memory>(
+        registers: &RegisterSet<Self>,
+        is_return: bool,
+        memory: &mut M,
+    ) -> Option<(RegisterSet<Self>, Avma)> {
+        let _ = (registers, is_return, memory);
+        None
+    }
+
     /// Returns the state of the executing frame, if its code shows it. At the instructions that set up or remove a
     /// frame with a frame pointer, neither the frame pointer nor the stack pointer alone shows it.
     #[doc(hidden)]

@@ -41,6 +41,9 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         if is_return && let Some(found) = self.by_special_code(here) {
             return found;
         }
+        if !guessed_sp && let Some(found) = self.by_code_ahead(is_return) {
+            return Ok(found);
+        }
         // If so, the last pushed word is the caller's frame pointer: the frame is being set up, or has the minimum size.
         let is_framed = self.registers.get(A::FP) == Some(self.registers.sp());
         let found = if here && !is_framed {
@@ -167,6 +170,17 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
             self.registers.forget(register);
         });
         Some(Walked { pc, is_return: true, found: Method::FramePointer, slot })
+    }
+
+    /// By what the code does until it returns. Believed if the return address follows a call.
+    fn by_code_ahead(&mut self, is_return: bool) -> Option<Walked> {
+        let (registers, slot) = A::ahead(&self.registers, is_return, self.memory)?;
+        let pc = Avma(self.code_address(registers.ip()));
+        if !self.is_code(pc) || !scan::may_follow_call::<A, M>(self.memory, pc) {
+            return None;
+        }
+        let found = self.enter(Caller { registers, slot }, EnteredBy::Call).ok()?;
+        Some(Walked { found: Method::FramePointer, ..found })
     }
 
     /// The frame pointer points at the saved one, above which is the return address. Believed if it points into the rest of the

@@ -37,7 +37,9 @@ pub fn walk<A: Architecture, C: CodeMap, M: Memory>(
             }
         }
     };
-    if end != End::Root && A::begins_thread(start, memory) {
+    // The link register of a new thread still has its creator's return address, behind which the zeros of the new stack look like the root.
+    let may_begin = end != End::Root || A::LR.is_some() && frames.len() == 2;
+    if may_begin && A::begins_thread(start, memory) {
         frames.truncate(1);
         return End::Root;
     }

@@ -100,6 +100,52 @@ fn check((frames, end): (Vec<Walked>, End), pcs: &[u64]) {
     assert_eq!((&*found, end), (&[pcs, &[CALLER + 8, NOWHERE]].concat()[..], End::NotMapped));
 }
 
+const RET: u32 = 0xd65f_03c0;
+const SVC: u32 = 0xd400_0001;
+
+#[test]
+fn stubs_and_leaves_have_not_made_a_frame() {
+    // adrp x16; ldr x17, [x16]; add x16, x16, #0; br x17
+    check(run(&[0x9000_0010, 0xf940_0211, 0x9100_0210, 0xd61f_0220], &[], 0, |_| {}), &[CODE]);
+    // bti c; tst x0, #7; b.eq .+12; sub x1, x1, #1; b .-12; ret
+    check(
+        run(&[0xd503_245f, 0xf240_081f, 0x5400_0060, 0xd100_0421, 0x17ff_fffd, RET], &[], 0, |_| {}),
+        &[CODE],
+    );
+    // paciasp; stp x29, x30, [sp, #-32]!
+    check(run(&[0xd503_233f, 0xa9be_7bfd], &[], 0, |_| {}), &[CODE]);
+}
+
+#[test]
+fn the_stub_for_lazy_binding_has_pushed_the_return_address() {
+    // stp x16, x30, [sp, #-16]!; adrp x16; ldr x17, [x16]; add x16, x16, #0; br x17
+    let code = [0xa9bf_7bf0, 0x9000_0010, 0xf940_0211, 0x9100_0210, 0xd61f_0220];
+    check(run(&code, &[], 0, |_| {}), &[CODE]);
+    for at in [1, 2, 4] {
+        let pc = CODE + 4 * at;
+        let found = run(&code, &[0x5555, CALLER + 8], 2, |start| start.set(32, pc));
+        check(found, &[pc]);
+    }
+}
+
+#[test]
+fn frames_are_removed_as_the_code_will_do() {
+    // bl .; ldr x19, [sp, #16]; ldp x29, x30, [sp], #32; autiasp; ret
+    let code = [0x9400_0000, 0xf940_0bf3, 0xa8c2_7bfd, 0xd503_23bf, RET];
+    let words = [STACK + 32, CALLER + 8, 0x19, 0];
+    for at in [1, 2] {
+        let pc = CODE + 4 * at;
+        let found = run(&code, &words, 4, |start| {
+            start.set(32, pc);
+            start.set(X30, CODE + 4);
+            start.set(FP, STACK);
+        });
+        check(found, &[pc]);
+    }
+    // str x30, [sp, #-16]!; bl .; ldr x30, [sp], #16; b .+4; ret
+    check(run(&[0xf81f_0ffe, 0x9400_0000, 0xf841_07fe, 0x1400_0001, RET], &[], 0, |_| {}), &[CODE]);
+}
+
 #[test]
 fn a_popped_return_address_is_in_the_link_register() {
     check(run(&[], &[], 0, |start| start.set(32, POPPED)), &[POPPED]);
@@ -120,4 +166,25 @@ fn a_leaf_may_preserve_more_than_calls_have_to() {
         start.set(13, CALLER + 8);
     });
     check(found, &[LEAF, KEEPS + 8]);
+}
+
+#[test]
+fn a_new_thread_has_no_caller() {
+    // svc #0; cbz x0, .+8; ret; mov x29, #0; blr x10; mov x8, #93; svc #0
+    let cbz = [SVC, 0xb400_0040, RET, 0xd280_001d, 0xd63f_0140, 0xd280_0ba8, SVC];
+    // svc #0; cmp x0, #0; b.eq .+8; ret; ...
+    let compared = [SVC, 0xf100_001f, 0x5400_0040, RET, 0xd280_001d, 0xd63f_0140, 0xd280_0ba8, SVC];
+    for (code, pcs) in [(&cbz[..], &[1][..]), (&compared, &[1, 2])] {
+        for at in pcs {
+            let walked = |result| {
+                let (frames, end) = run(code, &[], 0, |start| {
+                    start.set(32, CODE + 4 * at);
+                    start.set(0, result);
+                });
+                (frames.len(), end)
+            };
+            assert_eq!(walked(0), (1, End::Root), "{at}");
+            assert_ne!(walked(77), (1, End::Root), "the thread that made it");
+        }
+    }
 }

@@ -148,6 +148,16 @@ fn a_signal_frame_yields_where_it_struck() {
 }
 
 #[test]
+fn both_instructions_of_the_signal_code_are_recognized() {
+    let sp = STACK + 8 * 200;
+    for pc in [TRAMPOLINE, TRAMPOLINE + 4] {
+        let words = signal_frame(0, sp, FRAMED + 8, sp, LEAF);
+        let (frames, _) = run(48, &words, &start(pc, 0, 0));
+        assert_eq!(pcs(&frames)[..3], [pc, LEAF, FRAMED + 8]);
+    }
+}
+
+#[test]
 fn frame_pointers_where_rules_are_missing() {
     // Two frames of JIT code, then one whose rule needs the stack pointer, which its frame record gives, and its
     // caller's.

@@ -3,9 +3,12 @@
 //! Register numbers are those of the ABI's DWARF document (AADWARF64 §4.1). Vector registers are not tracked: no
 //! unwind rule needs them.
 
+mod ahead;
+mod decode;
 mod linux;
 mod numbers;
 mod signal;
+mod thread;
 
 use crate::address::Avma;
 use crate::architecture::Architecture;
@@ -55,5 +58,17 @@ impl Architecture for Aarch64 {
         memory: &mut M,
     ) -> Option<(Registers, Avma)> {
         if is_trampoline_row(row) { signal::context(registers, memory) } else { None }
+    }
+
+    fn ahead<M: Memory>(registers: &Registers, is_return: bool, memory: &mut M) -> Option<(Registers, Avma)> {
+        ahead::caller(registers, is_return, memory)
+    }
+
+    fn ends_thread<M: Memory>(pc: Avma, memory: &mut M) -> bool {
+        thread::ends_thread(pc, memory)
+    }
+
+    fn begins_thread<M: Memory>(registers: &Registers, memory: &mut M) -> bool {
+        registers.get(0) == Some(0) && thread::begins_thread(Avma(registers.ip()), memory)
     }
 }

@@ -17,10 +17,18 @@ const TRAMPOLINE: [u32; 2] = [0xd280_1168, 0xd400_0001];
 /// numbers.
 const X0: u64 = 128 + 176 + 8;
 
-/// Returns whether the program counter is at the kernel's sigreturn code; `false` if code cannot be read.
+/// Returns whether the program counter is in the kernel's sigreturn code; `false` if code cannot be read.
 pub(super) fn is_trampoline<M: Memory>(registers: &Registers, memory: &mut M) -> bool {
-    let mut code = |offset: u64| memory.read_u32(Avma(registers.ip().wrapping_add(offset)));
-    code(0) == Ok(TRAMPOLINE[0]) && code(4) == Ok(TRAMPOLINE[1])
+    let mut code = |offset: i64| {
+        let (at, mut bytes) = (Avma(registers.ip()).offset(offset), [0; 4]);
+        let is_read = memory.read_code(at, &mut bytes);
+        if is_read { Some(u32::from_le_bytes(bytes)) } else { memory.read_u32(at).ok() }
+    };
+    match code(0) {
+        Some(word) if word == TRAMPOLINE[0] => code(4) == Some(TRAMPOLINE[1]),
+        Some(word) if word == TRAMPOLINE[1] => code(-4) == Some(TRAMPOLINE[0]),
+        _ => false,
+    }
 }
 
 /// Returns whether a row is the one that some kernels give for the sigreturn code: a frame record at the frame
