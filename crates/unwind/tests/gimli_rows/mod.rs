@@ -26,6 +26,24 @@ pub fn bases<B>(sections: &plumb_unwind::Sections<B>) -> gimli::BaseAddresses {
     bases
 }
 
+/// Reads `.eh_frame` with the call-frame instructions of this machine.
+pub fn eh_frame(bytes: &[u8]) -> gimli::EhFrame<Slice<'_>> {
+    let mut frames = gimli::EhFrame::new(bytes, LittleEndian);
+    if cfg!(target_arch = "aarch64") {
+        frames.set_vendor(gimli::Vendor::AArch64);
+    }
+    frames
+}
+
+/// Reads `.debug_frame` likewise.
+pub fn debug_frame(bytes: &[u8]) -> gimli::DebugFrame<Slice<'_>> {
+    let mut frames = gimli::DebugFrame::new(bytes, LittleEndian);
+    if cfg!(target_arch = "aarch64") {
+        frames.set_vendor(gimli::Vendor::AArch64);
+    }
+    frames
+}
+
 fn expression(expression: gimli::UnwindExpression<usize>) -> Expression {
     Expression { offset: expression.offset, length: expression.length }
 }

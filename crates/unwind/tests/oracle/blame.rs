@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use gimli::{LittleEndian, UnwindSection};
+use gimli::UnwindSection;
 use plumb_unwind::{Memory, Registers};
 
 use super::maps::{Image, Maps};
@@ -96,7 +96,7 @@ impl Blame {
             let Some(caller) = next else {
                 let fault = if wrong.is_empty() { Fault::NoRules } else { Fault::WrongRules };
                 let truth = truth.get(depth).map_or("no caller".to_owned(), |entry| {
-                    format!("{:#x} at {:#x}", entry.address, entry.slot)
+                    format!("{:#x} in {:#x}..{:#x}", entry.address, entry.slot, entry.end)
                 });
                 let evidence = format!("caller {depth}: rules say {}, true is {truth}", wrong.join(", "));
                 return Ok(Proof { fault, at, evidence });
@@ -129,13 +129,13 @@ impl Blame {
             let section = if is_debug { &sections.debug_frame } else { &sections.eh_frame };
             let Some(section) = section else { continue };
             let stepped = if is_debug {
-                let frames = gimli::DebugFrame::new(section.bytes.as_ref(), LittleEndian);
+                let frames = gimli_rows::debug_frame(section.bytes.as_ref());
                 let fde = frames.fde_from_offset(&bases, offset.into(), gimli::DebugFrame::cie_from_offset);
                 fde.and_then(|fde| {
                     reference::by_fde(&frames, &bases, &fde, stated, memory, registers, unsaid)
                 })
             } else {
-                let frames = gimli::EhFrame::new(section.bytes.as_ref(), LittleEndian);
+                let frames = gimli_rows::eh_frame(section.bytes.as_ref());
                 let fde = frames.fde_from_offset(&bases, offset.into(), gimli::EhFrame::cie_from_offset);
                 fde.and_then(|fde| {
                     reference::by_fde(&frames, &bases, &fde, stated, memory, registers, unsaid)
@@ -159,7 +159,7 @@ fn judge(stepped: reference::Stepped, truth: Option<&Entry>) -> Verdict {
         (Ok(caller), Some(entry))
             if caller.registers.ip() == entry.address
                 && caller.is_signal == entry.is_signal
-                && caller.slot.is_none_or(|slot| slot == entry.slot) =>
+                && caller.slot.is_none_or(|slot| entry.may_be_at(slot)) =>
         {
             Verdict::Right(caller)
         }
@@ -178,11 +178,11 @@ fn covering(image: &Image, stated: u64) -> Vec<Place> {
     let bases = gimli_rows::bases(sections);
     let mut places = Vec::new();
     if let Some(section) = &sections.eh_frame {
-        let frames = gimli::EhFrame::new(section.bytes.as_ref(), LittleEndian);
+        let frames = gimli_rows::eh_frame(section.bytes.as_ref());
         gimli_rows::each_fde(&frames, &bases, |fde| add(&mut places, false, fde, stated));
     }
     if let Some(section) = &sections.debug_frame {
-        let frames = gimli::DebugFrame::new(section.bytes.as_ref(), LittleEndian);
+        let frames = gimli_rows::debug_frame(section.bytes.as_ref());
         gimli_rows::each_fde(&frames, &bases, |fde| add(&mut places, true, fde, stated));
     }
     places

@@ -8,7 +8,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::{Mutex, PoisonError};
 
-use plumb_unwind::{Avma, Memory, ReadError, Registers, Window};
+use plumb_unwind::{Avma, LinuxRegisters, Memory, Native, ReadError, Registers, Window};
+
+use super::arch;
 
 /// A traced process; dropping it kills the process.
 pub struct Tracee {
@@ -17,6 +19,12 @@ pub struct Tracee {
     _cpu: OwnCpu,
     not_send: PhantomData<*const ()>,
 }
+
+/// Type of ptrace's first argument, which depends on the C library.
+#[cfg(target_env = "musl")]
+type RegisterRequest = libc::c_int;
+#[cfg(not(target_env = "musl"))]
+type RegisterRequest = libc::c_uint;
 
 /// Result of a step.
 #[derive(Debug, PartialEq, Eq)]
@@ -88,29 +96,53 @@ impl Tracee {
 
     /// Lets the process run until it is about to execute the instruction at `address`.
     pub fn run_to(&mut self, address: u64) -> io::Result<()> {
-        const BREAKPOINT: u64 = 0xcc;
-        let code = self.read_u64(address).ok_or_else(|| io::Error::other("no code there"))?;
-        let pid = self.pid;
-        let poke = |word: u64| {
-            // SAFETY: POKETEXT takes an address in the other process and a word by value.
-            check(unsafe { libc::ptrace(libc::PTRACE_POKETEXT, pid, address, word) })
-        };
-        poke(code & !0xff | BREAKPOINT)?;
         let mut signal = 0;
         loop {
-            // SAFETY: CONT takes the signal by value.
-            check(unsafe { libc::ptrace(libc::PTRACE_CONT, self.pid, 0, libc::c_long::from(signal)) })?;
-            match self.wait()? {
-                Stop::Step => break,
+            match self.run_to_any(&[address], signal)? {
+                Stop::Step => return Ok(()),
                 Stop::Signal(other) => signal = other,
                 other => return Err(io::Error::other(format!("the process did not get there: {other:?}"))),
             }
         }
-        poke(code)?;
-        let mut registers = self.registers()?;
-        registers.rip -= 1;
-        // SAFETY: SETREGS reads a whole `user_regs_struct`.
-        check(unsafe { libc::ptrace(libc::PTRACE_SETREGS, self.pid, 0, &raw const registers) })
+    }
+
+    /// Lets the process run until it is about to execute an instruction at one of `addresses`, or stops for another
+    /// reason, after delivering `signal` unless it is 0.
+    pub fn run_to_any(&mut self, addresses: &[u64], signal: i32) -> io::Result<Stop> {
+        let mut replaced = Vec::new();
+        for &address in addresses {
+            let code = self.read_u64(address).ok_or_else(|| io::Error::other("no code there"))?;
+            let mut bytes = code.to_le_bytes();
+            bytes[..arch::BREAKPOINT.len()].copy_from_slice(arch::BREAKPOINT);
+            self.write_code(address, u64::from_le_bytes(bytes))?;
+            replaced.push((address, code));
+        }
+        // SAFETY: CONT takes the signal by value.
+        check(unsafe { libc::ptrace(libc::PTRACE_CONT, self.pid, 0, libc::c_long::from(signal)) })?;
+        let stop = self.wait()?;
+        if let Stop::Ended(_) = stop {
+            return Ok(stop);
+        }
+        for &(address, code) in replaced.iter().rev() {
+            self.write_code(address, code)?;
+        }
+        if stop == Stop::Step && arch::AFTER_BREAKPOINT != 0 {
+            self.go_back(arch::AFTER_BREAKPOINT)?;
+        }
+        Ok(stop)
+    }
+
+    fn write_code(&self, address: u64, word: u64) -> io::Result<()> {
+        // SAFETY: POKETEXT takes an address in the other process and a word by value.
+        check(unsafe { libc::ptrace(libc::PTRACE_POKETEXT, self.pid, address, word) })
+    }
+
+    /// Moves the program counter back.
+    fn go_back(&self, distance: u64) -> io::Result<()> {
+        let mut words = [0; arch::WORDS];
+        self.register_set(libc::PTRACE_GETREGSET, libc::NT_PRSTATUS, &mut words)?;
+        words[arch::PC_WORD] -= distance;
+        self.register_set(libc::PTRACE_SETREGSET, libc::NT_PRSTATUS, &mut words).map(|_| ())
     }
 
     /// Lets the process run for `time`, after delivering `signal` unless it is 0, and stops it again.
@@ -160,13 +192,29 @@ impl Tracee {
     }
 
     /// Returns all integer registers.
-    pub fn registers(&self) -> io::Result<libc::user_regs_struct> {
-        let mut registers = std::mem::MaybeUninit::<libc::user_regs_struct>::uninit();
-        // SAFETY: GETREGS writes a whole `user_regs_struct`, which is assumed to be initialized only after success.
-        unsafe {
-            check(libc::ptrace(libc::PTRACE_GETREGS, self.pid, 0, registers.as_mut_ptr()))?;
-            Ok(registers.assume_init())
-        }
+    pub fn registers(&self) -> io::Result<Registers> {
+        let mut failure = None;
+        let stopped = Native::stopped(|set, words| {
+            if set != libc::NT_PRSTATUS {
+                return 0;
+            }
+            let result = self.register_set(libc::PTRACE_GETREGSET, set, words);
+            result.unwrap_or_else(|error| {
+                failure = Some(error);
+                0
+            })
+        });
+        let failure =
+            || failure.unwrap_or_else(|| io::Error::other("the program is of another architecture"));
+        stopped.map(|stopped| stopped.registers).ok_or_else(failure)
+    }
+
+    /// Gets or sets a register set. Returns its size in bytes.
+    fn register_set(&self, request: RegisterRequest, set: i32, words: &mut [u64]) -> io::Result<usize> {
+        let mut vector = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: size_of_val(words) };
+        // SAFETY: `vector` describes `words`, which outlives the call.
+        check(unsafe { libc::ptrace(request, self.pid, libc::c_long::from(set), &raw mut vector) })?;
+        Ok(vector.iov_len)
     }
 
     /// Reads memory; returns the number of bytes read.
@@ -229,20 +277,6 @@ impl Drop for OwnCpu {
 
 fn check(result: libc::c_long) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// Converts the registers to DWARF numbers.
-pub fn by_dwarf_number(registers: &libc::user_regs_struct) -> Registers {
-    let r = registers;
-    let values = [
-        r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13,
-        r.r14, r.r15, r.rip,
-    ];
-    let mut registers = Registers::new(r.rip, r.rsp);
-    for (number, value) in (0..).zip(values) {
-        registers.set(number, value);
-    }
-    registers
 }
 
 const PAGE: usize = 4096;

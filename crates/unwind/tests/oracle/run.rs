@@ -5,13 +5,13 @@ use std::io;
 use std::process::Command;
 
 use plumb_unwind::scan::{self, ReadCode};
-use plumb_unwind::{Avma, Cache, End, Method, Walked, walk};
+use plumb_unwind::{Architecture, Avma, Cache, End, Method, Native, Registers, Walked, walk};
 
+use super::arch::{self, Kind};
 use super::blame::{Blame, Fault, Proof};
-use super::instruction::{self, Kind};
 use super::maps::Maps;
-use super::ptrace::{Copied, PageStore, Pages, Stop, Tracee, by_dwarf_number};
-use super::shadow::{At, Entry, Shadow};
+use super::ptrace::{Copied, PageStore, Pages, Stop, Tracee};
+use super::shadow::{Entry, Shadow};
 use crate::reference;
 
 /// Maximum number of frames. No program that is stepped here goes deeper.
@@ -106,6 +106,7 @@ pub fn run(command: &mut Command, from: Option<&str>, cap: u64) -> io::Result<Re
 }
 
 /// Runs `command` and scans truncated stacks: every frame found must be a caller, but callers may be missing.
+#[cfg(target_arch = "x86_64")]
 pub fn run_scanning(command: &mut Command) -> io::Result<Report> {
     run_with(command, None, u64::MAX, true)
 }
@@ -145,14 +146,14 @@ impl Runner {
         }
         self.tracee.run_to(address.ok_or_else(|| io::Error::other(format!("there is no symbol {name}")))?)?;
         self.refresh();
-        let start = by_dwarf_number(&self.tracee.registers()?);
+        let start = self.tracee.registers()?;
         let mut memory = Pages::new(&self.tracee, &mut self.pages, start.sp());
         walk(&self.maps, &mut memory, &mut self.cache, &start, LIMIT, &mut self.frames);
-        let (reference, end) = reference::walk(&self.maps, &mut memory, &start, LIMIT);
-        let calls = self.frames.iter().skip(1);
+        let (reference, end) = reference::callers(&self.maps, &mut memory, &start, LIMIT);
+        let calls = self.frames.iter().skip(1).map(|frame| frame.pc.0);
         assert_eq!(end, reference::End::Root);
-        assert!(calls.clone().map(|frame| frame.pc.0).eq(reference), "gimli differs at {name}");
-        self.shadow.begin(calls.map(|frame| (frame.slot.0, frame.pc.0)));
+        assert!(calls.eq(reference.iter().map(|caller| caller.registers.ip())), "gimli differs at {name}");
+        self.shadow.begin(reference.iter().map(arch::entry));
         Ok(())
     }
 
@@ -165,8 +166,12 @@ impl Runner {
                 self.report.end = "left at the cap".to_owned();
                 return Ok(());
             }
-            let kind = self.kind(old.rip);
-            let stop = self.tracee.step(pending)?;
+            let kind = self.kind(old.ip());
+            let ends = arch::sequence_ends(kind, old.ip(), |at| self.tracee.read_u64(at));
+            let stop = match ends.is_empty() {
+                true => self.tracee.step(pending)?,
+                false => self.tracee.run_to_any(&ends, pending)?,
+            };
             let delivered = std::mem::take(&mut pending);
             match stop {
                 Stop::Ended(how) => {
@@ -176,7 +181,7 @@ impl Runner {
                 Stop::Signal(signal) => {
                     pending = signal;
                     // The instruction may have run: an interrupted system call has.
-                    if self.tracee.registers()?.rip == old.rip {
+                    if self.tracee.registers()?.ip() == old.ip() {
                         continue;
                     }
                 }
@@ -197,7 +202,7 @@ impl Runner {
                 Stop::Step => {}
             }
             let new = self.tracee.registers()?;
-            let repeats = new.rip == old.rip && new.rsp == old.rsp && kind == Kind::Other;
+            let repeats = new.ip() == old.ip() && new.sp() == old.sp() && kind == Kind::Other;
             self.follow(kind, &old, &new, delivered);
             if !repeats && pending == 0 {
                 self.compare(&new);
@@ -207,28 +212,20 @@ impl Runner {
     }
 
     /// Updates the shadow stack and the mappings.
-    fn follow(
-        &mut self,
-        kind: Kind,
-        old: &libc::user_regs_struct,
-        new: &libc::user_regs_struct,
-        delivered: i32,
-    ) {
+    fn follow(&mut self, kind: Kind, old: &Registers, new: &Registers, delivered: i32) {
         let tracee = &self.tracee;
         let read = |at| tracee.read_u64(at);
-        let (from, to) = (At { ip: old.rip, sp: old.rsp }, At { ip: new.rip, sp: new.rsp });
-        // A handler is entered with the signal's number, and a pointer to the context, which is above its return
-        // address.
-        if delivered != 0 && new.rdi == delivered as u64 && new.rdx == new.rsp + 8 {
+        let call = old.get(arch::SYSTEM_CALL).filter(|_| kind == Kind::Syscall).map(u64::cast_signed);
+        if delivered != 0 && arch::enters_handler(delivered, new, read) {
             self.report.signals += 1;
-            self.shadow.signalled(from, to, read);
-        } else if kind == Kind::Syscall && old.rax == libc::SYS_rt_sigreturn as u64 {
+            self.shadow.signalled(old, new, read);
+        } else if call == Some(libc::SYS_rt_sigreturn) {
             self.shadow.signal_returned();
         } else {
-            self.shadow.stepped(kind, from, to, read);
+            self.shadow.stepped(kind, old, new, read);
         }
         let maps_change = [libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mprotect, libc::SYS_mremap];
-        if kind == Kind::Syscall && maps_change.contains(&(old.rax as i64)) {
+        if call.is_some_and(|call| maps_change.contains(&call)) {
             self.refresh();
         }
     }
@@ -245,30 +242,29 @@ impl Runner {
         *self.kinds.entry(ip).or_insert_with(|| {
             let mut code = [0; 15];
             let length = tracee.read(ip, &mut code);
-            instruction::kind(&code[..length])
+            arch::kind(&code[..length])
         })
     }
 
-    fn compare(&mut self, registers: &libc::user_regs_struct) {
-        let start = by_dwarf_number(registers);
+    fn compare(&mut self, start: &Registers) {
         let mut memory = Pages::new(&self.tracee, &mut self.pages, start.sp());
-        let end = walk(&self.maps, &mut memory, &mut self.cache, &start, LIMIT, &mut self.frames);
+        let end = walk(&self.maps, &mut memory, &mut self.cache, start, LIMIT, &mut self.frames);
         self.report.instructions += 1;
         self.report.frames += self.frames.len() as u64;
         if !self.is_right(end) {
             if self.scans {
-                self.scan(&start);
+                self.scan(start);
             } else {
-                self.report_miss(&start, end);
+                self.report_miss(start, end);
             }
             return;
         }
         self.report.exact += 1;
         if !self.scans {
-            self.compare_copied(&start);
+            self.compare_copied(start);
         }
         if self.report.exact.is_multiple_of(CONTROLS) {
-            self.control(&start);
+            self.control(start);
         }
     }
 
@@ -280,7 +276,7 @@ impl Runner {
             match (callers.next(), found.next()) {
                 (None, None) => return end == End::Root,
                 (Some(true_caller), Some(frame)) => {
-                    let slot = frame.slot == Avma(0) || frame.slot.0 == true_caller.slot;
+                    let slot = frame.slot == Avma(0) || true_caller.may_be_at(frame.slot.0);
                     if frame.pc.0 != true_caller.address || frame.is_return == true_caller.is_signal || !slot
                     {
                         return false;
@@ -292,7 +288,7 @@ impl Runner {
     }
 
     /// Checks that a stack that was found exactly is also found from a kernel's copy of it.
-    fn compare_copied(&mut self, start: &plumb_unwind::Registers) {
+    fn compare_copied(&mut self, start: &Registers) {
         let mut memory = Copied::new(&self.tracee, &mut self.pages, start.sp());
         let end = walk(&self.maps, &mut memory, &mut self.cache, start, LIMIT, &mut self.frames);
         if self.is_right(end) {
@@ -311,7 +307,7 @@ impl Runner {
     }
 
     /// Scans a truncated stack and compares the result with the truth.
-    fn scan(&mut self, start: &plumb_unwind::Registers) {
+    fn scan(&mut self, start: &Registers) {
         let (mut memory, mut code) =
             (Pages::new(&self.tracee, &mut self.pages, start.sp()), Code(&self.tracee));
         let end =
@@ -323,7 +319,7 @@ impl Runner {
         let mut truth = self.shadow.callers();
         let stranger = self.frames.iter().skip(1).position(|frame| {
             let is_it = |entry: &&Entry| {
-                entry.address == frame.pc.0 && (frame.slot.0 == 0 || entry.slot == frame.slot.0)
+                entry.address == frame.pc.0 && (frame.slot.0 == 0 || entry.may_be_at(frame.slot.0))
             };
             truth.find(is_it).is_none()
         });
@@ -341,7 +337,7 @@ impl Runner {
     }
 
     /// Examines a stack that was found exactly.
-    fn control(&mut self, start: &plumb_unwind::Registers) {
+    fn control(&mut self, start: &Registers) {
         let truth: Vec<Entry> = self.shadow.callers().copied().collect();
         let mut memory = Pages::new(&self.tracee, &mut self.pages, start.sp());
         match self.blame.prove(&self.maps, &mut memory, start, &truth, truth.len()) {
@@ -360,8 +356,8 @@ impl Runner {
         let mut truth = self.shadow.callers();
         let made_up = self.frames.iter().skip(1).position(|frame| {
             let is_it = |entry: &&Entry| {
-                let is_there = self.tracee.read_u64(entry.slot) == Some(frame.pc.0);
-                entry.address == frame.pc.0 || entry.slot == frame.slot.0 && is_there
+                let there = self.tracee.read_u64(frame.slot.0).map(|word| Native::code_address(word, 48));
+                entry.address == frame.pc.0 || entry.may_be_at(frame.slot.0) && there == Some(frame.pc.0)
             };
             truth.find(is_it).is_none()
         });
@@ -376,12 +372,12 @@ impl Runner {
     }
 
     /// Determines and records whose fault a miss is.
-    fn report_miss(&mut self, start: &plumb_unwind::Registers, end: End) {
+    fn report_miss(&mut self, start: &Registers, end: End) {
         let truth: Vec<Entry> = self.shadow.callers().copied().collect();
         let is_right = |(frame, entry): &(&Walked, &Entry)| {
             frame.pc.0 == entry.address
                 && frame.is_return != entry.is_signal
-                && (frame.slot == Avma(0) || frame.slot.0 == entry.slot)
+                && (frame.slot == Avma(0) || entry.may_be_at(frame.slot.0))
         };
         let right = self.frames.iter().skip(1).zip(&truth).take_while(is_right).count();
         let mut code = Code(&self.tracee);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use plumb_unwind::{Cache, End, walk};
 
 use super::maps::Maps;
-use super::ptrace::{PageStore, Pages, Stop, Tracee, by_dwarf_number};
+use super::ptrace::{PageStore, Pages, Stop, Tracee};
 use crate::reference;
 
 /// Maximum number of frames. No stack in these programs is deeper.
@@ -54,7 +54,7 @@ pub fn sample(command: &mut Command, most: u64) -> io::Result<Report> {
         for range in maps.refresh(&tracee) {
             cache.invalidate(range);
         }
-        let start = by_dwarf_number(&tracee.registers()?);
+        let start = tracee.registers()?;
         let mut memory = Pages::new(&tracee, &mut pages, start.sp());
         let end = walk(&maps, &mut memory, &mut cache, &start, LIMIT, &mut frames);
         let (reference, reference_end) = reference::walk(&maps, &mut memory, &start, LIMIT);

@@ -5,7 +5,7 @@
 #![allow(dead_code, reason = "each test binary uses what it needs")]
 
 use gimli::{EvaluationResult, LittleEndian, Register, RegisterRule, UnwindSection, Value};
-use plumb_unwind::{Avma, CodeMap, Located, Memory, Registers};
+use plumb_unwind::{Architecture, Avma, CodeMap, Located, Memory, Native, Registers};
 
 use crate::gimli_rows::{self, Slice};
 
@@ -48,6 +48,17 @@ pub fn walk<C: CodeMap, M: Memory>(
     start: &Registers,
     limit: usize,
 ) -> (Vec<u64>, End) {
+    let (callers, end) = callers(code, memory, start, limit);
+    (callers.iter().map(|caller| caller.registers.ip()).collect(), end)
+}
+
+/// Returns the callers of `start`.
+pub fn callers<C: CodeMap, M: Memory>(
+    code: &C,
+    memory: &mut M,
+    start: &Registers,
+    limit: usize,
+) -> (Vec<Caller>, End) {
     let mut callers = Vec::new();
     let mut registers = *start;
     let mut is_return = false;
@@ -60,10 +71,10 @@ pub fn walk<C: CodeMap, M: Memory>(
                 }
                 registers = caller.registers;
                 is_return = !caller.is_signal;
+                callers.push(caller);
             }
             Err(end) => return (callers, end),
         }
-        callers.push(registers.ip());
     }
     (callers, End::Limit)
 }
@@ -79,7 +90,7 @@ fn step<C: CodeMap, M: Memory>(
     let bases = gimli_rows::bases(sections);
     let stated = lookup.wrapping_sub(bias);
     if let Some(section) = &sections.eh_frame {
-        let frames = gimli::EhFrame::new(section.bytes.as_ref(), LittleEndian);
+        let frames = gimli_rows::eh_frame(section.bytes.as_ref());
         let fde = match &sections.eh_frame_hdr {
             Some(table) => in_table(table.bytes.as_ref(), &frames, &bases, stated),
             None => frames.fde_for_address(&bases, stated, gimli::EhFrame::cie_from_offset),
@@ -91,7 +102,7 @@ fn step<C: CodeMap, M: Memory>(
         }
     }
     if let Some(section) = &sections.debug_frame {
-        let section = gimli::DebugFrame::new(section.bytes.as_ref(), LittleEndian);
+        let section = gimli_rows::debug_frame(section.bytes.as_ref());
         let fde = section.fde_for_address(&bases, stated, gimli::DebugFrame::cie_from_offset);
         if let Ok(caller) =
             fde.and_then(|fde| by_fde(&section, &bases, &fde, stated, memory, registers, Unsaid::Lost))
@@ -129,15 +140,16 @@ pub fn by_fde<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
 ) -> gimli::Result<Stepped> {
     let mut context = gimli::UnwindContext::new();
     let row = fde.unwind_info_for_address(section, bases, &mut context, stated)?;
-    let caller = apply(section, row, memory, registers, unsaid);
+    let column = fde.cie().return_address_register();
+    let caller = apply(section, (row, column), memory, registers, unsaid);
     Ok(caller.map(|(registers, slot)| Caller { registers, is_signal: fde.is_signal_trampoline(), slot }))
 }
 
-/// Computes the caller from a row, and the address that its program counter was read from. A program counter of 0 is
-/// a result too.
+/// Computes the caller from a row with this column for the return address, and the address that its program counter was
+/// read from. A program counter of 0 is a result too.
 pub fn apply<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
     section: &S,
-    row: &gimli::UnwindTableRow<usize>,
+    (row, return_column): (&gimli::UnwindTableRow<usize>, Register),
     memory: &mut M,
     registers: &Registers,
     unsaid: Unsaid,
@@ -151,18 +163,21 @@ pub fn apply<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
         }
     };
     let mut caller = *registers;
-    caller.set(7, cfa);
+    caller.set(Native::SP, cfa);
     let mut slot = None;
-    for number in 0..17 {
+    for number in 0..=Native::PC {
+        let is_pc = number == Native::PC;
         let mut load = |at: u64| {
-            slot = if number == 16 { Some(at) } else { slot };
+            slot = if is_pc { Some(at) } else { slot };
             memory.read_u64(Avma(at)).ok()
         };
-        let value = match row.register(Register(number)) {
-            None if matches!(number, 3 | 6 | 7 | 12..=15) => continue,
-            None if unsaid == Unsaid::Kept && number != 16 => continue,
+        let value = match row.register(if is_pc { return_column } else { Register(number) }) {
+            None if Native::is_preserved(number) => continue,
+            // The return address is still where the call left it, if that is a register.
+            None | Some(RegisterRule::SameValue) if is_pc => Native::LR.and_then(|link| registers.get(link)),
+            None if unsaid == Unsaid::Kept => continue,
             None => None,
-            Some(RegisterRule::Undefined) if number == 16 => return Err(End::Root),
+            Some(RegisterRule::Undefined) if is_pc => return Err(End::Root),
             Some(RegisterRule::Undefined) => None,
             Some(RegisterRule::SameValue) => registers.get(number),
             Some(RegisterRule::Offset(offset)) => load(cfa.wrapping_add_signed(offset)),
@@ -170,15 +185,16 @@ pub fn apply<'a, S: UnwindSection<Slice<'a>>, M: Memory>(
             Some(RegisterRule::Register(other)) => registers.get(other.0),
             Some(RegisterRule::Expression(e)) => {
                 let at = evaluate(e.get(section), Some(cfa), memory, registers);
-                slot = if number == 16 { at } else { slot };
+                slot = if is_pc { at } else { slot };
                 at.and_then(|at| memory.read_u64(Avma(at)).ok())
             }
             Some(RegisterRule::ValExpression(e)) => evaluate(e.get(section), Some(cfa), memory, registers),
             Some(_) => return Err(End::Failed),
         };
         match value {
+            Some(value) if is_pc => caller.set(number, Native::code_address(value, 48)),
             Some(value) => caller.set(number, value),
-            None if number == 16 => return Err(End::Failed),
+            None if is_pc => return Err(End::Failed),
             None => caller.forget(number),
         }
     }
