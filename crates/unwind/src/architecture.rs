@@ -164,6 +164,18 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         None
     }
 
+    /// As [`Architecture::ahead`], for a frame whose instructions contradict its rule. `is_bare`: the rule is that of a function without frame; else
+    /// it has the return address.
+    #[doc(hidden)]
+    fn correction<M: Memory>(
+        registers: &RegisterSet<Self>,
+        is_bare: bool,
+        memory: &mut M,
+    ) -> Option<(RegisterSet<Self>, Avma)> {
+        let _ = (registers, is_bare, memory);
+        None
+    }
+
     /// Returns the state of the executing frame, if its code shows it. At the instructions that set up or remove a
     /// frame with a frame pointer, neither the frame pointer nor the stack pointer alone shows it.
     #[doc(hidden)]

@@ -8,6 +8,8 @@ use crate::code::{CodeMap, Located};
 use crate::frame::{End, Walked};
 use crate::memory::{Memory, ReadError};
 use crate::method::Method;
+use crate::registers::RegisterSet;
+use crate::row::{RegisterRule, Row};
 use crate::rule::Rule;
 use crate::scan;
 use crate::walker::{EnteredBy, Walker};
@@ -174,7 +176,29 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
 
     /// By what the code does until it returns. Believed if the return address follows a call.
     fn by_code_ahead(&mut self, is_return: bool) -> Option<Walked> {
-        let (registers, slot) = A::ahead(&self.registers, is_return, self.memory)?;
+        let caller = A::ahead(&self.registers, is_return, self.memory)?;
+        self.by_restored(caller)
+    }
+
+    /// By what the code does until it returns, if that contradicts the rule of a frame that is not in a call.
+    #[inline(never)]
+    pub(crate) fn by_correction(&mut self, is_bare: bool) -> Option<Walked> {
+        let caller = A::correction(&self.registers, is_bare, self.memory)?;
+        self.by_restored(caller)
+    }
+
+    /// By what the code does until it returns, if a row is contradicted by that, or by the fact that the code has called.
+    pub(crate) fn by_instructions(&mut self, row: &Row, is_return: bool) -> Option<Walked> {
+        let is_bare = row.is_bare::<A>();
+        let is_saved = matches!(row.register(A::PC), RegisterRule::Offset(..0));
+        match A::LR {
+            Some(_) if is_return && is_bare => self.by_code_ahead(true),
+            Some(_) if !is_return && (is_bare || is_saved) => self.by_correction(is_bare),
+            _ => None,
+        }
+    }
+
+    fn by_restored(&mut self, (registers, slot): (RegisterSet<A>, Avma)) -> Option<Walked> {
         let pc = Avma(self.code_address(registers.ip()));
         if !self.is_code(pc) || !scan::may_follow_call::<A, M>(self.memory, pc) {
             return None;

@@ -5,6 +5,7 @@
 use core::ops::Range;
 
 use crate::address::Svma;
+use crate::architecture::Architecture;
 use crate::cfi::SectionKind;
 use crate::isa::COLUMNS;
 
@@ -88,6 +89,12 @@ impl Row {
             registers: [RegisterRule::Unspecified; COLUMNS],
             is_signal,
         }
+    }
+
+    /// Returns whether the function has not made a frame: the stack pointer is the CFA, and the return address is where the call left it.
+    pub(crate) fn is_bare<A: Architecture>(&self) -> bool {
+        let is_unmoved = self.is_on(A::SP) && matches!(self.cfa, CfaRule::Register { offset: 0, .. });
+        is_unmoved && matches!(self.register(A::PC), RegisterRule::Unspecified | RegisterRule::SameValue)
     }
 
     /// Returns whether the CFA is an offset from register `base`.

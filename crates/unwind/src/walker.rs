@@ -157,6 +157,14 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
                 Err(end) => return Err(end),
             },
         };
+        if A::LR.is_some() && !is_return && matches!(rule.kind, Kind::Sp | Kind::Fp) {
+            let is_bare = rule.kind == Kind::Sp && rule.value == 0 && rule.ra == 0;
+            if (is_bare || rule.ra != 0)
+                && let Some(found) = self.by_correction(is_bare)
+            {
+                return Ok(found);
+            }
+        }
         match rule.kind {
             Kind::Sp if A::LR.is_some() && self.guessed_sp => self.by_frame_record(rule),
             Kind::Sp => self.compact(self.registers.sp(), rule),
@@ -245,6 +253,9 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
                         return self.by_frame_pointer();
                     }
                     Ok(Some(row)) => {
+                        if let Some(found) = self.by_instructions(&row, is_return) {
+                            return Ok(found);
+                        }
                         let source = Source { row: &row, text: module.text(row.section), bias };
                         (caller_by(&source, &self.registers, self.memory)?, EnteredBy::of::<A>(&row))
                     }

@@ -76,15 +76,26 @@ impl Memory for Contents {
     }
 }
 
-/// Walks from `pc` with `code` from [`CODE`] on. The caller's frame is at the word `caller` of the stack, behind `words`, and its call is
-/// there. The frame pointer is the caller's.
+/// As [`run_at`], with code without rules.
 fn run(code: &[u32], words: &[u64], caller: usize, change: impl Fn(&mut Registers)) -> (Vec<Walked>, End) {
+    run_at(CODE, code, words, caller, change)
+}
+
+/// Walks from `at`, from where on there is `code`. The caller's frame is at the word `caller` of the stack, behind `words`, and its call is
+/// there. The frame pointer is the caller's.
+fn run_at(
+    at: u64,
+    code: &[u32],
+    words: &[u64],
+    caller: usize,
+    change: impl Fn(&mut Registers),
+) -> (Vec<Walked>, End) {
     let mut stack = words.to_vec();
     stack.resize(caller, 0x7777);
     stack.extend([0, NOWHERE, 0, 0, 0]);
-    let mut contents = Contents { code: (CODE..).step_by(4).zip(code.iter().copied()).collect(), stack };
+    let mut contents = Contents { code: (at..).step_by(4).zip(code.iter().copied()).collect(), stack };
     contents.code.insert(CALLER + 4, 0x9400_0000);
-    let mut start = Registers::new(CODE, STACK);
+    let mut start = Registers::new(at, STACK);
     start.set(X30, CALLER + 8);
     start.set(FP, STACK + 8 * caller as u64);
     change(&mut start);
@@ -187,4 +198,23 @@ fn a_new_thread_has_no_caller() {
             assert_ne!(walked(77), (1, End::Root), "the thread that made it");
         }
     }
+}
+
+#[test]
+fn code_contradicts_rules_that_describe_calls_alone() {
+    // The rules of a function with a frame, behind: ldp x29, x30, [sp], #32; autiasp; b .+4; stp x29, x30, [sp, #-16]!
+    let code = [0xd503_23bf, 0x1400_0001, 0xa9bf_7bfd];
+    check(run_at(CALLER + 0x40, &code, &[], 0, |_| {}), &[CALLER + 0x40]);
+    // The rules of a leaf, behind: stp x29, x30, [sp, #-16]!. Then: mov x29, sp; sub sp, sp, x0; mov sp, x29; ldp x29, x30, [sp], #16; ret
+    let code = [0xa9bf_7bfd, 0x9100_03fd, 0xcb20_63ff, 0x9100_03bf, 0xa8c1_7bfd, RET];
+    let words = [STACK + 16, CALLER + 8];
+    check(run_at(LEAF, &code, &words, 2, |start| start.set(32, LEAF + 4)), &[LEAF + 4]);
+    // mov x1, x30; bl .; mov x30, x1; ret
+    let code = [0xaa1e_03e1, 0x9400_0000, 0xaa01_03fe, RET];
+    let found = run_at(LEAF, &code, &[], 0, |start| {
+        start.set(32, LEAF + 8);
+        start.set(X30, LEAF + 8);
+        start.set(1, CALLER + 8);
+    });
+    check(found, &[LEAF + 8]);
 }

@@ -9,8 +9,11 @@ use super::{Registers, SP, X29, X30};
 use crate::address::Avma;
 use crate::memory::Memory;
 
-/// Maximum number of instructions that are followed.
+/// Maximum number of instructions that are followed: in code without rules, and to see whether rules are right, in functions whose
+/// frame may be removed and in those that may have made one.
 const MOST: usize = 400;
+const MOST_OF_EPILOGUE: usize = 12;
+const MOST_OF_FRAME: usize = 100;
 /// Maximum number of branches that are tried later.
 const BRANCHES: usize = 16;
 /// Number of bytes of code that are read at a time.
@@ -29,10 +32,37 @@ pub(super) fn caller<M: Memory>(
     is_return: bool,
     memory: &mut M,
 ) -> Option<(Registers, Avma)> {
-    let mut code = Code { memory, at: 0, bytes: [0; CHUNK] };
-    let end = follow(&Path::begin(registers, is_return)?, &mut code)?;
+    let end = follow(&Path::begin(registers, is_return)?, MOST, &mut Code::new(memory))?;
+    restore(&end, registers, memory)
+}
+
+/// As [`caller`], but only if the code contradicts a rule for it. `is_bare`: the rule is that of a function without frame; else it says where
+/// in it the return address is. Compilers that describe calls alone (Clang for size, all versions before 15) have one rule from the end of a
+/// prologue to the end of the function, and one for what comes before.
+pub(super) fn correction<M: Memory>(
+    registers: &Registers,
+    is_bare: bool,
+    memory: &mut M,
+) -> Option<(Registers, Avma)> {
+    let mut code = Code::new(memory);
+    let before = code.word(registers.ip().wrapping_sub(4)).map(effect);
+    let may_be_made = matches!(before, Some(Effect::Access(Access { loads: false, .. })))
+        || matches!(before, Some(Effect::Add { to: SP | X29, from: SP, .. }));
+    // Behind a call, the link register has the address of this instruction.
+    let has_called = registers.get(X30) == Some(registers.ip());
+    if is_bare && !may_be_made && !has_called {
+        return None;
+    }
+    let most = if is_bare { MOST_OF_FRAME } else { MOST_OF_EPILOGUE };
+    let end = follow(&Path::begin(registers, false)?, most, &mut code)?;
+    let is_saved = end.value(X30) != Value::Same;
+    if is_saved == is_bare { restore(&end, registers, memory) } else { None }
+}
+
+/// Returns the registers at the end of a path.
+fn restore<M: Memory>(end: &Path, registers: &Registers, memory: &mut M) -> Option<(Registers, Avma)> {
     let mut caller = *registers;
-    caller.set(SP, end.sp);
+    caller.set(SP, end.sp?);
     (0..FIRST).for_each(|register| caller.forget(register));
     for register in FIRST..X30 {
         match end.value(register) {
@@ -41,12 +71,14 @@ pub(super) fn caller<M: Memory>(
                 Ok(value) => caller.set(register, value),
                 Err(_) => caller.forget(register),
             },
+            Value::Of(other) => caller.set(register, registers.get(other)?),
             Value::Lost => return None,
         }
     }
     let (pc, slot) = match end.value(X30) {
         Value::Same => (registers.get(X30)?, 0),
         Value::At(slot) => (memory.read_u64(Avma(slot)).ok()?, slot),
+        Value::Of(other) => (registers.get(other)?, 0),
         Value::Lost => return None,
     };
     caller.forget(X30);
@@ -61,6 +93,8 @@ enum Value {
     Same,
     /// The word on the stack at this address.
     At(u64),
+    /// Value of another register, which calls need not preserve, at the beginning of the path.
+    Of(u16),
     /// Any other value.
     Lost,
 }
@@ -69,11 +103,14 @@ enum Value {
 #[derive(Clone, Copy)]
 struct Path {
     pc: u64,
-    sp: u64,
+    /// The stack pointer; `None` from where the frame gets a size that is not known.
+    sp: Option<u64>,
     /// The frame pointer, as long as it is known.
     fp: Option<u64>,
     /// The stack pointer where the path begins.
     start: u64,
+    /// The registers below [`FIRST`] that the path has changed, as bits.
+    changed: u32,
     /// By register from [`FIRST`] on.
     values: [Value; COUNT],
     /// Slot in which the path has stored the register, and the stored value.
@@ -84,7 +121,15 @@ impl Path {
     fn begin(registers: &Registers, is_return: bool) -> Option<Path> {
         let sp = registers.get(SP)?;
         let (values, stored) = ([Value::Same; COUNT], [None; COUNT]);
-        let mut path = Path { pc: registers.ip(), sp, fp: registers.get(X29), start: sp, values, stored };
+        let mut path = Path {
+            pc: registers.ip(),
+            sp: Some(sp),
+            fp: registers.get(X29),
+            start: sp,
+            changed: 0,
+            values,
+            stored,
+        };
         if is_return {
             path.set(X30, Value::Lost);
         }
@@ -104,14 +149,15 @@ impl Path {
     /// Loads or stores.
     fn access(&mut self, access: Access) {
         for (number, register) in (0..).zip(access.registers) {
-            let slot = self.sp.wrapping_add_signed(access.offset.wrapping_add(8 * number));
-            match register {
-                Some(register) if access.loads => self.load(register, slot),
-                Some(register) => self.store(register, slot),
-                None => {}
+            let slot = self.sp.map(|sp| sp.wrapping_add_signed(access.offset.wrapping_add(8 * number)));
+            match (register, slot) {
+                (Some(register), Some(slot)) if access.loads => self.load(register, slot),
+                (Some(register), Some(slot)) => self.store(register, slot),
+                (Some(register), None) if access.loads => self.write(register, None),
+                _ => {}
             }
         }
-        self.sp = self.sp.wrapping_add_signed(access.moved);
+        self.sp = self.sp.map(|sp| sp.wrapping_add_signed(access.moved));
     }
 
     fn load(&mut self, register: u16, slot: u64) {
@@ -136,24 +182,29 @@ impl Path {
         }
     }
 
-    fn add(&mut self, (to, from): (u16, u16), offset: i64) -> Option<()> {
+    fn add(&mut self, (to, from): (u16, u16), offset: i64) {
         let base = match from {
-            SP => Some(self.sp),
+            SP => self.sp,
             X29 => self.fp,
             _ => None,
         };
-        let value = base.map(|base| base.wrapping_add_signed(offset));
-        match to {
-            SP => self.sp = value?,
-            _ => self.write(to, value),
+        self.write(to, base.map(|base| base.wrapping_add_signed(offset)));
+    }
+
+    fn copy(&mut self, to: u16, from: u16) {
+        self.write(to, None);
+        if from < FIRST && self.changed >> from & 1 == 0 {
+            self.set(to, Value::Of(from));
         }
-        Some(())
     }
 
     fn write(&mut self, register: u16, value: Option<u64>) {
+        self.changed |= 1 << (register % 32);
         self.set(register, Value::Lost);
-        if register == X29 {
-            self.fp = value;
+        match register {
+            SP => self.sp = value,
+            X29 => self.fp = value,
+            _ => {}
         }
     }
 
@@ -165,7 +216,7 @@ impl Path {
 
     /// Whether the link register has the return address, for a caller that is not below this frame.
     fn is_at_end(&self) -> bool {
-        self.value(X30) != Value::Lost && self.sp >= self.start
+        self.value(X30) != Value::Lost && self.sp.is_some_and(|sp| sp >= self.start)
     }
 }
 
@@ -175,10 +226,10 @@ fn index(register: u16) -> Option<usize> {
 }
 
 /// Follows the code to a return. `None` if there is none near.
-fn follow<M: Memory>(begin: &Path, code: &mut Code<'_, M>) -> Option<Path> {
+fn follow<M: Memory>(begin: &Path, most: usize, code: &mut Code<'_, M>) -> Option<Path> {
     let (mut path, mut later, mut targets) = (*begin, [None; BRANCHES], Targets::default());
     let mut waiting = 0;
-    for _ in 0..MOST {
+    for _ in 0..most {
         match step(&mut path, code) {
             Step::On => {}
             Step::To(pc) if targets.is_new(pc) => path.pc = pc,
@@ -242,13 +293,13 @@ fn step<M: Memory>(path: &mut Path, code: &mut Code<'_, M>) -> Step {
         // No longer way can say more.
         Effect::Access(access) if path.saves_return_address(access) => return Step::Returns,
         Effect::Access(access) => path.access(access),
-        Effect::Add { to, from, offset } => {
-            if path.add((to, from), offset).is_none() {
-                return Step::Nowhere;
-            }
-        }
+        Effect::Add { to, from, offset } => path.add((to, from), offset),
         Effect::Writes(register) => path.write(register, None),
-        Effect::Call => path.write(X30, None),
+        Effect::Move { to, from } => path.copy(to, from),
+        Effect::Call => {
+            path.changed = u32::MAX;
+            path.write(X30, None);
+        }
         Effect::Branch(distance) => return Step::To(pc.wrapping_add_signed(distance)),
         Effect::MayBranch(distance) => return Step::OnOr(pc.wrapping_add_signed(distance)),
         Effect::Return => return Step::Returns,
@@ -267,10 +318,10 @@ fn leave_lazy_stub<M: Memory>(path: &mut Path, jump: u64, code: &mut Code<'_, M>
     let is_pushed =
         (4..=LAZY_REST).step_by(4).any(|back| code.word(jump.wrapping_add_signed(-back)) == Some(LAZY));
     if is_pushed && path.value(X30) == Value::Same {
-        path.sp = path.sp.wrapping_add(16);
+        path.sp = path.sp.map(|sp| sp.wrapping_add(16));
         // The path may have begun behind the push.
-        if path.sp > path.start {
-            path.set(X30, Value::At(path.sp - 8));
+        if let Some(sp) = path.sp.filter(|&sp| sp > path.start) {
+            path.set(X30, Value::At(sp - 8));
         }
     }
 }
@@ -282,7 +333,11 @@ struct Code<'m, M> {
     bytes: [u8; CHUNK],
 }
 
-impl<M: Memory> Code<'_, M> {
+impl<'m, M: Memory> Code<'m, M> {
+    fn new(memory: &'m mut M) -> Self {
+        Code { memory, at: 0, bytes: [0; CHUNK] }
+    }
+
     /// Returns the instruction at `pc`.
     fn word(&mut self, pc: u64) -> Option<u32> {
         let part = pc - pc % CHUNK as u64;

@@ -12,6 +12,8 @@ pub(super) enum Effect {
     Access(Access),
     /// Sets the register to another plus an offset. Either may be the stack pointer.
     Add { to: u16, from: u16, offset: i64 },
+    /// Copies a register.
+    Move { to: u16, from: u16 },
     /// Changes the register, to a value that does not matter.
     Writes(u16),
     /// Calls, and goes on behind the call.
@@ -48,7 +50,7 @@ pub(super) fn effect(word: u32) -> Effect {
         low if low & 0b0101 == 0b0100 => memory(word),
         0b0000 => Effect::Stops,
         // addvl and addpl: the stack pointer moves by the length of a vector.
-        0b0010 if word & 0xffa0_f01f == 0x0420_501f => Effect::Stops,
+        0b0010 if word & 0xffa0_f01f == 0x0420_501f => Effect::Writes(SP),
         _ => Effect::Plain,
     }
 }
@@ -82,11 +84,12 @@ fn arithmetic(word: u32) -> Effect {
             let value = i64::from(word >> 10 & 0xfff) << if word >> 22 & 1 != 0 { 12 } else { 0 };
             Effect::Add { to, from, offset: if word >> 30 & 1 != 0 { -value } else { value } }
         }
+        _ if word & 0xffe0_ffe0 == 0xaa00_03e0 => Effect::Move { to, from: (word >> 16 & 31) as u16 },
         // Signing and authenticating pointers.
         _ if word & 0xffff_c000 == 0xdac1_0000 => Effect::Plain,
         // Other operations that may set the stack pointer: logical ones with a constant, but tests; add and sub of registers.
-        _ if to == SP && (word & 0x1f80_0000 == 0x1200_0000 && word >> 29 & 3 != 3) => Effect::Stops,
-        _ if to == SP && word & 0x3fe0_0000 == 0x0b20_0000 => Effect::Stops,
+        _ if to == SP && (word & 0x1f80_0000 == 0x1200_0000 && word >> 29 & 3 != 3) => Effect::Writes(SP),
+        _ if to == SP && word & 0x3fe0_0000 == 0x0b20_0000 => Effect::Writes(SP),
         _ if to == SP => Effect::Plain,
         _ => Effect::Writes(to),
     }
@@ -183,9 +186,9 @@ mod tests {
             // paciasp; autia x30, sp; mov x30, x13; cmp x0, x1; and sp, x1, #-16
             (0xd503_233f, Effect::Plain),
             (0xdac1_13fe, Effect::Plain),
-            (0xaa0d_03fe, Effect::Writes(X30)),
+            (0xaa0d_03fe, Effect::Move { to: X30, from: 13 }),
             (0xeb01_001f, Effect::Plain),
-            (0x927c_ec3f, Effect::Stops),
+            (0x927c_ec3f, Effect::Writes(SP)),
         ];
         for (word, expected) in all {
             assert_eq!(effect(word), expected, "{word:#x}");

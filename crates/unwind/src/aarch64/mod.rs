@@ -64,6 +64,14 @@ impl Architecture for Aarch64 {
         ahead::caller(registers, is_return, memory)
     }
 
+    fn correction<M: Memory>(
+        registers: &Registers,
+        is_bare: bool,
+        memory: &mut M,
+    ) -> Option<(Registers, Avma)> {
+        ahead::correction(registers, is_bare, memory)
+    }
+
     fn ends_thread<M: Memory>(pc: Avma, memory: &mut M) -> bool {
         thread::ends_thread(pc, memory)
     }
