@@ -35,7 +35,7 @@ test-kernels: deps-kernels
 
 # The same on an emulated arm64 machine: Linux 6.12, and what depends on the kernel on 6.1, the newest, and with pages of 16 KiB.
 test-arm: deps-arm
-	KERNELS="$(or $(KERNELS),6.12-arm64 6.1-arm64 newest-arm64 6.12-arm64-16k)" QUICK=$(if $(UPDATE),,1) xtask/kernels/run.sh
+	FEATURES="$(FEATURES)" KERNELS="$(or $(KERNELS),6.12-arm64 6.1-arm64 newest-arm64 6.12-arm64-16k)" QUICK=$(if $(UPDATE),,1) xtask/kernels/run.sh
 
 # The tests as machines differ: SIGINT ignored, one processor, busy neighbours, no rights, ... `make test-conditions CONDITIONS="busy"`
 test-conditions: deps-test

@@ -4,6 +4,7 @@
 #                                     for its kernel with pages of 16 KiB. The programs go to /bin with their libraries
 # VMLINUZ: a kernel to boot instead, which needs no modules. APPEND: more of the kernel's command line, such as lockdown=confidentiality. SETUP: a command for the machine before it is tried.
 # WORK: where kernels are kept. LIMIT: seconds after which it is ended. FEATURES: functions of check.sh to try, instead of all. SCRIPT: one to run in its place.
+# ROOT: a directory of programs and libraries of arm64, instead of the usual ones.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 series=${1%%-*} flavour=${1#"${1%%-*}"} plumb=$2; shift 2
@@ -79,7 +80,13 @@ root=$(mktemp -d "$work/root.XXXXXX")
 trap 'rm -rf "$root" "$root.gz"' EXIT
 chmod 755 "$root"
 mkdir -p "$root"/{bin,usr/bin,proc,sys,dev,tmp,root}
-if [ $architecture = arm64 ]; then cp -a "$work/programs-arm64/." "$root"; else cp /bin/busybox "$root/bin/busybox"; fi
+case $architecture in
+    amd64) cp /bin/busybox "$root/bin/busybox" ;;
+    arm64)
+        cp -a "${ROOT:-$work/programs-arm64}/." "$root"
+        cp "$work/programs-arm64/bin/busybox" "$root/bin/"
+        ;;
+esac
 ${tools}strip -o "$root/bin/plumb" "$plumb"
 for program in "$@"; do ${tools}strip -g -o "$root/bin/$(basename "$program")" "$program" 2>/dev/null || cp "$program" "$root/bin/"; done
 # check.sh asks for the source lines of no one, but for the names of functions.

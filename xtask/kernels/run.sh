@@ -3,7 +3,8 @@
 # docs/kernels.md says otherwise.
 # KERNELS: what to try [host 6.1 6.12 newest]: the kernel that runs, and series of Linux to boot. newest is that of Debian's backports; 6.1-arm64 and
 # 6.12-arm64-16k are of the other processor (boot.sh). UPDATE=1: puts the results into docs/kernels.md.
-# QUICK=1: of all kernels of a processor but the first that is booted, only what depends most on the kernel.
+# QUICK=1: of all kernels of a processor but the first that is booted, only what depends most on the kernel. FEATURES: only these functions of
+# check.sh, on each that is booted.
 set -eu
 cd "$(dirname "$0")/../.."
 work=${WORK:-${TMPDIR:-/tmp}/plumb-kernels}
@@ -54,8 +55,11 @@ declare -A features is_tried
 pids=() logs=()
 for name in $kernels; do
     processor=$(processor_of "$name")
-    features[$name]=${is_tried[$processor]:+${QUICK:+$some}}
-    [ "$name" = host ] || is_tried[$processor]=yes
+    features[$name]=
+    if [ "$name" != host ]; then
+        features[$name]=${FEATURES:-${is_tried[$processor]:+${QUICK:+$some}}}
+        is_tried[$processor]=yes
+    fi
     # shellcheck disable=SC2086
     try "$name" ${features[$name]} &
     pids+=($!) logs+=("$work/result-$name.txt")

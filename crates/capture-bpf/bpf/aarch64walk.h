@@ -21,7 +21,8 @@ INLINE int in_vsyscall(struct walk *walk, u64 *rule)
 INLINE int to_caller(struct walk *walk, u64 cfa, s64 words)
 {
     u64 pc = walk->link;
-    if (!words) {
+    /* What an epilogue has popped is in its register again. */
+    if (!words || (!walk->is_return && (s64)(cfa + 8 * words - walk->sp) < 0)) {
         walk->why = WHY_NO_REGISTER;
         if (walk->is_return || (cfa != walk->sp && !advance(walk, cfa)))
             return 0;

@@ -43,44 +43,28 @@ INLINE int by_record(struct walk *walk, struct Space *space)
     return 1;
 }
 
-/* Goes to the caller of an innermost frame whose return address still is in the link register. */
-INLINE int by_link(struct walk *walk, struct Space *space)
-{
-    u64 pc = CODE_ADDRESS(walk->link);
-    if (walk->is_return || pc == walk->pc || mapping_at(space, pc - 1) < 0)
-        return 0;
-    walk->pc = pc;
-    walk->is_return = 1;
-    walk->found = BY_FRAME_POINTER;
-    return 1;
-}
-
-/* Goes to the caller of a frame without rules, in a file that has rules for other code: of the kernel's code to return from a signal, or of
- * assembly without a frame. */
+/* Goes to the caller of a frame without rules, in a file that has rules for other code: of the kernel's code to return from a signal. The rest
+ * is left to the walker in Rust, which follows the instructions up to the return. */
 APART int missing_step(struct walk *walk, struct Space *space)
 {
     u64 code;
-    if (!walk || !space || env_peek(walk->pc, &code))
+    if (!walk || env_peek(walk->pc, &code))
         return 0;
     walk->why = WHY_ODD;
-    if (LEAVES_SIGNAL(code))
-        return leave_signal(walk);
-    return frame_pointer(walk) && walk->fp != walk->sp && by_link(walk, space);
+    return LEAVES_SIGNAL(code) && leave_signal(walk);
 }
 
-/* Goes to the caller of a frame of code that no file backs: of the kernel's code to return from a signal, or by the record, or the link
- * register. */
+/* Goes to the caller of a frame of code that no file backs: of the kernel's code to return from a signal, or by the record. Whether an
+ * innermost function has one only its instructions say, which the walker in Rust follows. */
 APART int made_step(struct walk *walk, struct Space *space)
 {
     u64 code;
-    if (!walk || !space)
+    if (!walk || !space || !walk->is_return)
         return 0;
     if (!env_peek(walk->pc, &code) && LEAVES_SIGNAL(code))
         return leave_signal(walk);
-    if (!by_record(walk, space))
-        return walk->why != WHY_ROOT && by_link(walk, space);
     walk->found = BY_FRAME_POINTER;
-    return 1;
+    return by_record(walk, space);
 }
 
 /* Goes to the caller of a frame whose rule needs the stack pointer, which is not known. If the rule says that the frame has a record, it
@@ -102,10 +86,16 @@ INLINE int by_known_record(struct walk *walk, struct Space *space, s64 ra, s64 f
  * address is in the link register. */
 APART int leave_failed_call(struct walk *walk, struct Space *space)
 {
-    u64 code;
-    if (!walk || !space || walk->count < 2)
+    u64 pc, code;
+    if (!walk || !space || walk->is_return || walk->count < 2)
         return 0;
-    return !env_peek(CODE_ADDRESS(walk->link) - 8, &code) && call_before(code) && by_link(walk, space);
+    pc = CODE_ADDRESS(walk->link);
+    if (mapping_at(space, pc - 1) < 0 || env_peek(pc - 8, &code) || !call_before(code))
+        return 0;
+    walk->pc = pc;
+    walk->is_return = 1;
+    walk->found = BY_FRAME_POINTER;
+    return 1;
 }
 
 #endif

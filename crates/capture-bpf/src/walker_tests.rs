@@ -324,7 +324,10 @@ fn compare<A: Architecture>(tools: &Tools, walker: &Path, folder: &Path, options
             );
         }
     }
-    let all = recorded.samples.len();
+    // What an innermost function without rules has done with its return address is for the walker in Rust to find, where calls leave it in a
+    // register.
+    let innermost = |frames: &[u64]| frames.first().is_some_and(is_made) && A::LR.is_some();
+    let all = found.iter().filter(|(_, frames)| !innermost(frames)).count();
     println!("{options:?}: of {all} to the root {reached:?}");
     let why: Vec<u32> = found.iter().map(|found| found.0).collect();
     assert!(reached.all * 100 >= all * 98, "{} of {all}: {why:?}", reached.all);
