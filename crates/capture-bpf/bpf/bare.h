@@ -126,7 +126,7 @@ APART int scan_step(struct walk *walk, struct Space *space)
 }
 
 /* Begins to scan for the caller of a frame without rules, in a file that has rules for other code. */
-INLINE int missing_step(struct walk *walk, struct Space *space)
+INLINE int missing_step(struct walk *walk)
 {
     walk->why = WHY_ODD;
     if (walk->scans >= SCANNED_FRAMES)

@@ -45,7 +45,7 @@ INLINE int by_record(struct walk *walk, struct Space *space)
 
 /* Goes to the caller of a frame without rules, in a file that has rules for other code: of the kernel's code to return from a signal. The rest
  * is left to the walker in Rust, which follows the instructions up to the return. */
-APART int missing_step(struct walk *walk, struct Space *space)
+APART int missing_step(struct walk *walk)
 {
     u64 code;
     if (!walk || env_peek(walk->pc, &code))

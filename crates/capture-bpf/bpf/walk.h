@@ -352,7 +352,7 @@ APART int walk_step(struct walk *walk, struct Space *space)
             cfa += plus;
     } else if (kind == KIND_MISSING_HERE) {
         walk->why = WHY_ROOT;
-        return !at_entry(walk) && missing_step(walk, space);
+        return !at_entry(walk) && missing_step(walk);
     } else {
         walk->why = WHY_ODD;
         return 0;

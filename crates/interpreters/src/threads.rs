@@ -1,10 +1,11 @@
 //! Addresses of the states of a process's threads.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-/// Most bytes from the beginning of a thread's descriptor to where its thread pointer leads. On x86_64 they are the same place. On aarch64 the
-/// descriptor ends there, and has a length that the C library does not say: 1,792 to 1,856 in glibc 2.31 to 2.41.
-const BEFORE_POINTER: u64 = if cfg!(target_arch = "aarch64") { 3072 } else { 0 };
+/// How far a thread's descriptor may begin from where its thread pointer leads, in bytes. On x86_64 they are the same place. On aarch64 the descriptor
+/// ends there, and has a length that the C library does not say: 1,792 to 1,856 in glibc 2.31 to 2.41.
+const DISTANCES: Range<u64> = 0..if cfg!(target_arch = "aarch64") { 3073 } else { 1 };
 
 /// Addresses of the states of a process's threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +23,7 @@ impl Threads {
         match self {
             Threads::ByDescriptor(states) => {
                 let (descriptor, state) = states.range(..=pointer).next_back()?;
-                (pointer - descriptor <= BEFORE_POINTER).then_some(*state)
+                DISTANCES.contains(&(pointer - descriptor)).then_some(*state)
             }
             Threads::Main(state) => is_main.then_some(*state),
         }
