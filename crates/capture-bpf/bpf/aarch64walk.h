@@ -9,7 +9,7 @@
 /* The address in a word that may be signed. Programs have no code above 48 bits, unless they ask for it. */
 #define CODE_ADDRESS(word) ((word) & 0xffffffffffffull)
 
-/* There is no page of system calls. */
+/* The kernel maps no page of system calls here. */
 INLINE int in_vsyscall(struct walk *walk, u64 *rule)
 {
     walk->why = WHY_UNMAPPED;
@@ -21,7 +21,7 @@ INLINE int in_vsyscall(struct walk *walk, u64 *rule)
 INLINE int to_caller(struct walk *walk, u64 cfa, s64 words)
 {
     u64 pc = walk->link;
-    /* What an epilogue has popped is in its register again. */
+    /* A return address that an epilogue has popped is in its register again. */
     if (!words || (!walk->is_return && (s64)(cfa + 8 * words - walk->sp) < 0)) {
         walk->why = WHY_NO_REGISTER;
         if (walk->is_return || (cfa != walk->sp && !advance(walk, cfa)))

@@ -40,7 +40,7 @@ struct walk {
     /* Address of the frame pointer's value; 0: the value is in fp. */
     u64 fp_slot;
 #ifdef HAS_LINK_REGISTER
-    /* The link register of a frame that is no caller. */
+    /* The link register of an innermost or interrupted frame. */
     u64 link;
 #endif
     u64 hash;

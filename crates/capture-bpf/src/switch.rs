@@ -25,7 +25,7 @@ struct Probe {
     link: Option<OwnedFd>,
 }
 
-/// Where a program is attached.
+/// A place where a program is attached.
 #[derive(Clone, Copy)]
 enum At {
     /// At the tracepoint that it was loaded for.

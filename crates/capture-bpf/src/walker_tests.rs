@@ -41,7 +41,7 @@ struct Sample {
     stack: Vec<u8>,
 }
 
-/// How programs of an architecture are made and run here.
+/// The tools that make and run programs of an architecture here.
 struct Tools {
     compiler: &'static str,
     emulator: Option<&'static str>,
@@ -324,7 +324,7 @@ fn compare<A: Architecture>(tools: &Tools, walker: &Path, folder: &Path, options
             );
         }
     }
-    // What an innermost function without rules has done with its return address is for the walker in Rust to find, where calls leave it in a
+    // The walker in Rust alone finds out what an innermost function without rules has done with a return address that calls leave in a
     // register.
     let innermost = |frames: &[u64]| frames.first().is_some_and(is_made) && A::LR.is_some();
     let all = found.iter().filter(|(_, frames)| !innermost(frames)).count();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// How far a thread's descriptor may begin from where its thread pointer leads, in bytes. On x86_64 they are the same place. On aarch64 the descriptor
+/// Distances in bytes at which a thread's descriptor may begin before where its thread pointer leads. On x86_64 they are the same place. On aarch64 the descriptor
 /// ends there, and has a length that the C library does not say: 1,792 to 1,856 in glibc 2.31 to 2.41.
 const DISTANCES: Range<u64> = 0..if cfg!(target_arch = "aarch64") { 3073 } else { 1 };
 

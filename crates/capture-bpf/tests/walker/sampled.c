@@ -136,7 +136,7 @@ static void interrupted(int number)
     sink += descend(5, "inside a handler");
 }
 
-/* Where handlers return to. */
+/* The code that handlers return to. */
 static const void *returns_to;
 
 static void note_return(int number)
