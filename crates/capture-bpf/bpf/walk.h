@@ -352,7 +352,9 @@ APART int walk_step(struct walk *walk, struct Space *space)
             cfa += plus;
     } else if (kind == KIND_MISSING_HERE) {
         walk->why = WHY_ROOT;
-        return !at_entry(walk) && missing_step(walk);
+        if (at_entry(walk))
+            return 0;
+        return missing_step(walk);
     } else {
         walk->why = WHY_ODD;
         return 0;
