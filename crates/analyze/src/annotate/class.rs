@@ -17,7 +17,7 @@ pub struct Class {
     pub stores: bool,
     /// Kind of memory that its operand addresses. `None` without such an operand; `push` and `pop`, and what stands for them on aarch64, have none.
     pub place: Option<Place>,
-    /// Width in bits of the widest vector register that it uses; 0 if none, or only one element of it; [`SCALABLE`] if the processor decides.
+    /// Width in bits of the widest vector register that it uses; 0 if none, or only one element of it; `u16::MAX` if the processor decides.
     pub vector_bits: u16,
 }
 
