@@ -51,7 +51,7 @@ pub(crate) fn apply<A: Architecture, M: Memory>(
         if lands && register != A::PC && matches!(rule, RegisterRule::Offset(_)) {
             rule = RegisterRule::SameValue;
         }
-        if register == A::PC && is_in_link(rule, cfa, registers) {
+        if register == A::PC && is_in_slot::<A>(rule, cfa, |slot| is_in_link(slot, registers)) {
             rule = RegisterRule::SameValue;
         }
         match value(source, rule, cfa, registers, memory) {
@@ -106,9 +106,10 @@ fn cfa<A: Architecture, M: Memory>(
     }
 }
 
-/// Returns whether an epilogue has popped the return address into the link register, although its rule places it in a slot.
-fn is_in_link<A: Architecture>(rule: RegisterRule, cfa: u64, registers: &RegisterSet<A>) -> bool {
-    A::LR.is_some_and(|link| registers.get(link).is_some()) && is_saved_below(rule, cfa, registers)
+/// Returns whether an epilogue has popped the return address into the link register, although its rule places it in this slot.
+#[inline(always)]
+pub(crate) fn is_in_link<A: Architecture>(slot: Avma, registers: &RegisterSet<A>) -> bool {
+    is_popped(slot, registers.sp()) && A::LR.is_some_and(|link| registers.get(link).is_some())
 }
 
 /// Returns the end of a frame that has its return address above the CFA: a stub has pushed that, together with a word below, before it jumped
@@ -126,7 +127,12 @@ fn behind_return_address<A: Architecture>(row: &Row, cfa: u64) -> Option<u64> {
 
 /// Returns whether a rule places a register in a slot that an epilogue has already popped.
 fn is_saved_below<A: Architecture>(rule: RegisterRule, cfa: u64, registers: &RegisterSet<A>) -> bool {
-    matches!(rule, RegisterRule::Offset(offset) if is_popped(Avma(A::add(cfa, offset)), registers.sp()))
+    is_in_slot::<A>(rule, cfa, |slot| is_popped(slot, registers.sp()))
+}
+
+/// Returns whether a rule places a register in a slot of this kind.
+fn is_in_slot<A: Architecture>(rule: RegisterRule, cfa: u64, is_kind: impl Fn(Avma) -> bool) -> bool {
+    matches!(rule, RegisterRule::Offset(offset) if is_kind(Avma(A::add(cfa, offset))))
 }
 
 /// Returns whether a slot is below the stack pointer by at most [`POPPED`] bytes. An epilogue has then popped its

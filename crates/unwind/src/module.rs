@@ -245,7 +245,10 @@ impl<B: AsRef<[u8]>> Module<B> {
         let is_pushed = |row: &Row| matches!(row.register(aarch64::PC), RegisterRule::Offset(0..));
         let next = if is_pushed(&row) { None } else { self.row_with(row.range.end, scratch).ok().flatten() };
         let next = next.filter(|next| next.cfa == row.cfa && is_pushed(next));
-        Ok(Some(next.map_or(row.clone(), |next| Row { range: row.range.clone(), ..next })))
+        Ok(Some(match next {
+            Some(next) => Row { range: row.range, ..next },
+            None => row,
+        }))
     }
 
     /// Returns the range of the start routine, which has no caller.

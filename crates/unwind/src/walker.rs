@@ -5,7 +5,7 @@
 use alloc::vec::Vec;
 
 use crate::address::Avma;
-use crate::apply::{Caller, Source, apply, is_popped};
+use crate::apply::{Caller, Source, apply, is_in_link, is_popped};
 use crate::architecture::Architecture;
 use crate::cache::{Cache, Key};
 use crate::code::{CodeMap, Located};
@@ -193,7 +193,7 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
         let slot = |words: i64| Avma(A::add(cfa, words * A::WORD as i64));
         let (pc, at) = match A::LR {
             // Not saved, or popped again.
-            Some(link) if rule.ra == 0 || self.is_in_link(link, slot(rule.return_address())) => {
+            Some(link) if rule.ra == 0 || is_in_link(slot(rule.return_address()), &self.registers) => {
                 self.advance_to(cfa, true)?;
                 (self.registers.get(link).ok_or(End::RegisterUnknown)?, Avma(0))
             }
@@ -215,11 +215,6 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
             self.guessed_sp = false;
         }
         Ok(Walked { pc: Avma(pc), is_return: true, found: Method::Cfi, slot: at })
-    }
-
-    /// Whether an epilogue has popped the return address from `slot` into the link register.
-    fn is_in_link(&self, link: u16, slot: Avma) -> bool {
-        is_popped(slot, self.registers.sp()) && self.registers.get(link).is_some()
     }
 
     /// Applies a row from the side table.
