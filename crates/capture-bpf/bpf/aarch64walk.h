@@ -16,13 +16,17 @@ INLINE int in_vsyscall(struct walk *walk, u64 *rule)
     return 0;
 }
 
+/* Bytes below the stack pointer that an epilogue may have popped (crates/unwind/src/apply.rs). */
+#define POPPED 512
+
 /* Goes to the caller of a frame with this CFA, whose return address is as many words from it; 0: it is in the link register. Only a
  * frame that has called nothing still has it there. */
 INLINE int to_caller(struct walk *walk, u64 cfa, s64 words)
 {
     u64 pc = walk->link;
     /* A return address that an epilogue has popped is in its register again. */
-    if (!words || (!walk->is_return && (s64)(cfa + 8 * words - walk->sp) < 0)) {
+    u64 below = walk->sp - (cfa + 8 * words);
+    if (!words || (!walk->is_return && below - 1 < POPPED)) {
         walk->why = WHY_NO_REGISTER;
         if (walk->is_return || (cfa != walk->sp && !advance(walk, cfa)))
             return 0;
@@ -43,8 +47,7 @@ INLINE int to_caller(struct walk *walk, u64 cfa, s64 words)
 
 /* Stubs of procedure linkage tables have no frame, and those that python -X perf makes have records. */
 #define PLT_CFA(walk, value) ((walk)->sp)
-#define TRAMPOLINE_RULE KIND_SP
-INLINE int at_trampoline(struct walk *walk)
+INLINE int at_trampoline(struct walk *walk, u64 *rule)
 {
     return 0;
 }

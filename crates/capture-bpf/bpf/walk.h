@@ -303,9 +303,8 @@ APART int walk_step(struct walk *walk, struct Space *space)
         if (!in_vsyscall(walk, &rule))
             return 0;
     } else if (!rule_at(walk, space, walk->pc - walk->is_return, &rule)) {
-        if (!at_trampoline(walk))
+        if (!at_trampoline(walk, &rule))
             return walk->why == WHY_ANONYMOUS && made_step(walk, space);
-        rule = TRAMPOLINE_RULE;
     }
     u32 kind = rule & 0xff;
     s64 fp = (s16)(rule >> 16);

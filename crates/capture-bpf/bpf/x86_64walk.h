@@ -80,14 +80,12 @@ INLINE u32 call_before(u64 code)
 /* Whether code begins with a jump through memory. */
 #define JUMPS_THROUGH_MEMORY(code) (((code) & 0xffff) == 0x25ff)
 
-/* The rule of the stub below: a word and the return address. */
-#define TRAMPOLINE_RULE (KIND_SP | 16ull << 32)
-
-/* Returns whether the current frame is of a stub that python -X perf makes for each function. It reserves a word, calls the interpreter
+/* Returns whether the current frame is of a stub that python -X perf makes for each function, and its rule. It reserves a word, calls the interpreter
  * and returns. It is recognised by the bytes around the return address: 48 83 ec 08, ff d1, 48 83 c4 08, c3. */
-INLINE int at_trampoline(struct walk *walk)
+INLINE int at_trampoline(struct walk *walk, u64 *rule)
 {
     u64 first, last;
+    *rule = KIND_SP | 16ull << 32;
     if (walk->why != WHY_ANONYMOUS || !walk->is_return)
         return 0;
     if (env_read(walk->slot, walk->pc - 6, &first) || env_read(walk->slot, walk->pc - 3, &last))

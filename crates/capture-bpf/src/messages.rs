@@ -37,10 +37,7 @@ pub(crate) fn read(mut bytes: &[u8], messages: &mut Messages) -> Option<()> {
             values,
             event,
             ..
-        }) => {
-            let values = Box::new(*values.first_chunk()?);
-            Message::Registers { time_ns, pid, tid, event: event as usize, ip, values }
-        }
+        }) => Message::Registers { time_ns, pid, tid, event: event as usize, ip, values: Box::new(values) },
         Received::Spent(wire::Spent { head: Head { time_ns, pid, tid, .. }, runtime_ns, until, .. }) => {
             Message::Spent { time_ns, pid, tid, runtime_ns, at_exec: until == UNTIL_EXEC }
         }
