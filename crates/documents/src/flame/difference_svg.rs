@@ -41,9 +41,8 @@ pub fn draw(flame: &DiffFlame<'_>, facts: &Facts, verdict: &str) -> io::Result<V
     let widths = widths(&flame.boxes, all);
     let meaning = match all {
         true => "width: cost on the more expensive side; grey: within noise",
-        false => {
-            "width: cost added plus cost removed; red: more expensive, blue: cheaper, grey: within noise"
-        }
+        // Longer, it would not fit into the picture beside the conclusion.
+        false => "width: cost added and removed; red: more, blue: less, grey: noise",
     };
     let mut colours = PaletteMap::default();
     let mut lines = Vec::new();
