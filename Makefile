@@ -33,9 +33,11 @@ test: deps-test
 test-kernels: deps-kernels
 	xtask/kernels/run.sh
 
-# The same on an emulated arm64 machine: Linux 6.12, and what depends on the kernel on 6.1, the newest, and with pages of 16 KiB.
+# The same on an emulated arm64 machine: Linux 6.12, and what depends on the kernel on 6.1, the newest, and with pages of 16 KiB; and stacks at each
+# instruction of programs. With KERNELS or FEATURES only those.
 test-arm: deps-arm
 	FEATURES="$(FEATURES)" KERNELS="$(or $(KERNELS),6.12-arm64 6.1-arm64 newest-arm64 6.12-arm64-16k)" QUICK=$(if $(UPDATE),,1) xtask/kernels/run.sh
+	$(if $(KERNELS)$(FEATURES),,xtask/kernels/oracle.sh)
 
 # The tests as machines differ: SIGINT ignored, one processor, busy neighbours, no rights, ... `make test-conditions CONDITIONS="busy"`
 test-conditions: deps-test

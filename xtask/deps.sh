@@ -31,11 +31,11 @@ case "$1" in test | ci)
     need jfr default-jdk-headless
     need script bsdutils
     need dwz dwz
-    need aarch64-linux-gnu-gcc "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
     need arm-linux-gnueabihf-gcc "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross"
     need qemu-arm qemu-user
     ;;
 esac
+case "$1" in test | arm | ci) need aarch64-linux-gnu-gcc "gcc-aarch64-linux-gnu libc6-dev-arm64-cross" ;; esac
 case "$1" in ci)
     need node nodejs
     need npm npm
@@ -51,10 +51,16 @@ esac
 
 case "$1" in arm | ci)
     need qemu-system-aarch64 qemu-system-arm
-    need aarch64-linux-gnu-gcc "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
     if command -v rustup >/dev/null 2>&1; then
         rustup target list --installed | grep -q '^aarch64-unknown-linux-gnu$' || rustup target add aarch64-unknown-linux-gnu >&2
     fi
+    ;;
+esac
+
+# Programs that are stepped through there.
+case "$1" in arm)
+    need aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
+    need clang-19 clang-19
     ;;
 esac
 

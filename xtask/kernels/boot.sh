@@ -1,13 +1,14 @@
 #!/bin/bash
 # Boots a Debian kernel under QEMU, which takes no KVM, and runs check.sh there with plumb in an initramfs. Prints what that prints.
-# boot.sh SERIES PLUMB PROGRAM...     SERIES such as 6.1, or "newest": the newest of Debian's backports; 6.1-arm64 for that processor, 6.12-arm64-16k
+# boot.sh SERIES PROGRAM...           SERIES such as 6.1, or "newest": the newest of Debian's backports; 6.1-arm64 for that processor, 6.12-arm64-16k
 #                                     for its kernel with pages of 16 KiB. The programs go to /bin with their libraries
 # VMLINUZ: a kernel to boot instead, which needs no modules. APPEND: more of the kernel's command line, such as lockdown=confidentiality. SETUP: a command for the machine before it is tried.
 # WORK: where kernels are kept. LIMIT: seconds after which it is ended. FEATURES: functions of check.sh to try, instead of all. SCRIPT: one to run in its place.
 # ROOT: a directory of programs and libraries of arm64, instead of the usual ones.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-series=${1%%-*} flavour=${1#"${1%%-*}"} plumb=$2; shift 2
+series=${1%%-*} flavour=${1#"${1%%-*}"}
+shift
 flavour=${flavour#-}
 work=${WORK:-${TMPDIR:-/tmp}/plumb-kernels}
 VMLINUZ=${VMLINUZ:-}
@@ -19,19 +20,7 @@ esac
 # The kernels for clouds are small, but only those of 4 KiB pages exist.
 case $flavour in '' | arm64) flavour=cloud-$architecture ;; esac
 
-# Debian's packages of the other releases and of the other processor, asked without touching the machine's own lists.
-lists=$work/apt-$architecture
-others=(-o "Dir::Etc::sourcelist=$lists/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State=$lists/state" -o "Dir::State::lists=$lists/lists"
-    -o "Dir::State::status=$lists/status" -o "Dir::Cache=$lists/cache" -o APT::Architecture=$architecture -o APT::Architectures=$architecture)
-ask_others() {
-    mkdir -p "$lists"/{lists/partial,cache/archives/partial,state}
-    touch "$lists/status"
-    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep 'debian/$' | head -n 1)
-    for suite in bullseye bookworm bookworm-backports trixie trixie-backports; do
-        echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main"
-    done >"$lists/sources.list"
-    (flock 9; [ -n "$(newest "${others[@]}")" ] || apt-get "${others[@]}" -qq update) 9>"$lists/lock" >&2 || true
-}
+. "$here/packages.sh"
 
 # The newest kernel of the series.
 case $series in newest) versions='[0-9]' ;; *) versions="${series//./\\.}\\.[0-9]" ;; esac
@@ -40,7 +29,7 @@ newest() { apt-cache "$@" search -n "^linux-image-$versions.*[0-9]-$flavour\$" |
 apt=() image=
 [ "$series$architecture" = newestamd64 ] || image=$(newest)
 if [ -z "$image$VMLINUZ" ] || [ $architecture = arm64 ]; then
-    ask_others
+    ask_others newest "${others[@]}"
     apt=("${others[@]}")
     [ -n "$image$VMLINUZ" ] || image=$(newest "${apt[@]}")
 fi
@@ -66,14 +55,7 @@ fi
 
 # What a machine of the other processor has instead of this one's: busybox, and Python with its libraries.
 if [ $architecture = arm64 ] && [ ! -d "$work/programs-arm64" ]; then
-    fresh=$(mktemp -d "$work/fresh.XXXXXX")
-    (
-        cd "$fresh"
-        apt-get "${apt[@]}" download -q busybox-static/bookworm libc6/bookworm libexpat1/bookworm zlib1g/bookworm python3.11-minimal libpython3.11-minimal >&2
-        for package in ./*.deb; do dpkg -x "$package" .; done
-        rm -rf ./*.deb usr/share
-    )
-    mv "$fresh" "$work/programs-arm64" 2>/dev/null || rm -rf "$fresh"
+    take "$work/programs-arm64" {busybox-static,libc6,libexpat1,zlib1g}/bookworm python3.11-minimal libpython3.11-minimal
 fi
 
 root=$(mktemp -d "$work/root.XXXXXX")
@@ -87,8 +69,11 @@ case $architecture in
         cp "$work/programs-arm64/bin/busybox" "$root/bin/"
         ;;
 esac
-${tools}strip -o "$root/bin/plumb" "$plumb"
-for program in "$@"; do ${tools}strip -g -o "$root/bin/$(basename "$program")" "$program" 2>/dev/null || cp "$program" "$root/bin/"; done
+for program in "$@"; do
+    # check.sh looks for the names of its programs' functions, and for none of plumb's.
+    case $program in */plumb) what= ;; *) what=-g ;; esac
+    ${tools}strip $what -o "$root/bin/$(basename "$program")" "$program" 2>/dev/null || cp "$program" "$root/bin/"
+done
 # check.sh asks for the source lines of no one, but for the names of functions.
 [ $architecture = arm64 ] && python= || python=$(python3.11 -c 'import os, sys; print(os.path.realpath(sys.executable))' 2>/dev/null || true)
 if [ -n "$python" ]; then

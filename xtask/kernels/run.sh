@@ -8,32 +8,31 @@
 set -eu
 cd "$(dirname "$0")/../.."
 work=${WORK:-${TMPDIR:-/tmp}/plumb-kernels}
-target=${CARGO_TARGET_DIR:-target}
+built=${CARGO_TARGET_DIR:-target}
 kernels=${KERNELS:-host 6.1 6.12 newest}
 begin=$(date +%s)
 
+. xtask/cargo.sh
+
 # Builds what is run on one processor into a directory. The build is the one that the tests use: what matters for speed is optimised in it, and
 # another would take minutes.
-executable() { sed -n 's/.*"executable":"\([^"]*'"$1"'-[^"]*\)".*/\1/p' | tail -n 1; }
 build_amd64() {
-    mkdir -p "$work/bin-amd64"
     [ -n "${PLUMB_IS_BUILT:-}" ] || cargo build --quiet -p plumb
-    objects=$(cargo test --quiet --workspace --test objects --no-run --message-format=json | executable objects)
-    gcc -O2 -g1 -fomit-frame-pointer -static -o "$work/bin-amd64/work" xtask/kernels/work.c
-    cp --remove-destination "$objects" "$work/bin-amd64/objects"
-    cp --remove-destination "$target/debug/plumb" "$work/bin-amd64/plumb"
+    fill amd64 gcc "$built/debug/plumb" "$(test_program objects --workspace)"
 }
 # Without shared libraries, so that the machine needs none.
 build_arm64() {
-    mkdir -p "$work/bin-arm64"
-    export CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
-    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS='-C target-feature=+crt-static'
-    for_arm64=(--target aarch64-unknown-linux-gnu)
-    cargo build --quiet -p plumb "${for_arm64[@]}"
-    objects=$(cargo test --quiet -p plumb-capture-bpf --test objects --no-run --message-format=json "${for_arm64[@]}" | executable objects)
-    aarch64-linux-gnu-gcc -O2 -g1 -fomit-frame-pointer -static -o "$work/bin-arm64/work" xtask/kernels/work.c
-    cp --remove-destination "$objects" "$work/bin-arm64/objects"
-    cp --remove-destination "$target/aarch64-unknown-linux-gnu/debug/plumb" "$work/bin-arm64/plumb"
+    builds_for aarch64 static
+    cargo build --quiet -p plumb --target "$target"
+    fill arm64 aarch64-linux-gnu-gcc "$built/$target/debug/plumb" "$(test_program objects -p plumb-capture-bpf --target "$target")"
+}
+# fill PROCESSOR COMPILER PLUMB OBJECTS
+fill() {
+    local bin=$work/bin-$1
+    mkdir -p "$bin"
+    "$2" -O2 -g1 -fomit-frame-pointer -static -o "$bin/work" xtask/kernels/work.c
+    cp --remove-destination "$3" "$bin/plumb"
+    cp --remove-destination "$4" "$bin/objects"
 }
 processor_of() { case $1 in *-arm64*) echo arm64 ;; *) echo amd64 ;; esac; }
 for processor in $(for name in $kernels; do processor_of "$name"; done | sort -u); do "build_$processor"; done
