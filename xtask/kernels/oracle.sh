@@ -1,6 +1,6 @@
 #!/bin/bash
-# Single-steps programs on an emulated arm64 machine and compares each stack with what the unwinder finds (crates/unwind/tests/oracle.rs): four
-# minutes. Debian's programs come from its packages, the others are cross-built.   oracle.sh [KERNEL]    a kernel of boot.sh [6.12-arm64]
+# Single-steps programs on an emulated arm64 machine and compares each stack with what the unwinder finds (crates/unwind/tests/oracle.rs): one
+# minute or two. Debian's programs come from its packages, the others are cross-built.   oracle.sh [KERNEL]    a kernel of boot.sh [6.12-arm64]
 # WORK: where packages and programs are kept.
 set -eu
 cd "$(dirname "$0")/../.."
