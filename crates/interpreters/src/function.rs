@@ -1,5 +1,7 @@
 //! Functions of interpreted programs, read from their code objects.
 
+use std::sync::Arc;
+
 use crate::memory::{Memory, Unreadable, head};
 use crate::python::{LineTable, line_at};
 
@@ -31,6 +33,44 @@ pub struct Function {
     pub(crate) instructions: u64,
     /// Instruction before which the function only sets up its frame.
     pub(crate) first_traceable: u64,
+    /// Lines by the place in the source text, if the interpreter keeps that instead of lines.
+    pub(crate) text: Option<SourceLines>,
+}
+
+/// In the `at` passed to [`Function::line`]: the rest is a place in the source text rather than an instruction.
+pub(crate) const IN_TEXT: u32 = 1 << 31;
+
+/// In the `at` passed to [`Function::line`] of such a function: the instruction is not known.
+pub(crate) const UNKNOWN: u32 = IN_TEXT - 1;
+
+/// Places in the source text of a function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SourceLines {
+    /// Instructions in ascending order, and the place from which each, and those up to the next, were made.
+    pub(crate) instructions: Vec<(u32, u32)>,
+    /// Ends of the text's lines. Empty if the text is not known.
+    pub(crate) ends: Arc<[u32]>,
+}
+
+impl SourceLines {
+    /// The line of a place, from 1 on; 0 if the text is not known.
+    pub(crate) fn line_of(&self, place: u32) -> u32 {
+        let before = self.ends.partition_point(|&end| end < place);
+        if self.ends.is_empty() { 0 } else { u32::try_from(before + 1).unwrap_or(0) }
+    }
+
+    /// The line of an instruction, or of a place; 0 if it is not known.
+    fn line(&self, at: u32) -> u32 {
+        if at & IN_TEXT != 0 {
+            return self.line_of(at & !IN_TEXT);
+        }
+        if at == UNKNOWN {
+            return 0;
+        }
+        let after = self.instructions.partition_point(|&(begin, _)| begin <= at);
+        let place = after.checked_sub(1).and_then(|index| self.instructions.get(index));
+        place.map_or(0, |&(_, place)| self.line_of(place))
+    }
 }
 
 /// Hashes the immutable parts of a code object: words of it, each with a mask. The BPF programs compute the same hash
@@ -75,6 +115,7 @@ impl Function {
             has_all_lines: true,
             instructions: 0,
             first_traceable: 0,
+            text: None,
         }
     }
 
@@ -86,6 +127,9 @@ impl Function {
     /// Line of the instruction at this byte offset from the start of the code object, or with this number if the interpreter counts instructions. 0
     /// if it has no line or the line is unknown.
     pub fn line(&self, at: u32) -> u32 {
+        if let Some(text) = &self.text {
+            return text.line(at);
+        }
         let offset = match self.line_table {
             LineTable::Direct => return at,
             LineTable::Locations => u64::from(at).saturating_sub(self.instructions),

@@ -80,6 +80,15 @@ impl Image {
     }
 }
 
+impl Image {
+    /// The number at a symbol in the file, of as many bytes as the symbol has, at most four.
+    pub(crate) fn sized_number(&self, name: &str) -> Option<u32> {
+        let found = self.found.iter().find(|other| other.name == name)?;
+        let unused = 4_u64.checked_sub(found.size.clamp(1, 4))? * 8;
+        Some(self.number(name)? & u32::MAX >> unused)
+    }
+}
+
 /// Searches one symbol table. Reads all names at once, because reading each one is a system call.
 fn look_in<'c>(
     table: &SymbolTable<'c>,

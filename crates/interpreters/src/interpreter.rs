@@ -14,8 +14,9 @@
 //!   native frames and their stack pointers before it (`draft->frames`, `draft->places`), appends positions, and marks the native frames that ran them.
 //!   Later, in the order in which code was first seen, [`Interpreter::function`] gets memory that the reader has copied, then that of the process.
 //! - For a thread off the processor: [`FrameLists::threads`] once, [`FrameLists::rounds`] for each thread, then [`Interpreter::function`] for each code.
-//! - In a snapshot likewise; or [`StackFrames::places`] for each native frame, innermost first, with the stack as it was and other memory as it is now,
-//!   then [`Interpreter::function`] ([`frames_on_stack`]). Recordings of copied stacks don't ask for places.
+//! - In a snapshot likewise; or [`StackFrames::place`] for each native frame, innermost first, with the stack as it was and other memory as it is now,
+//!   then [`Interpreter::function`] ([`frames_on_stack`]).
+//! - For a native frame of code without a file, [`StackFrames::compiled`] once for each piece of code: it adds the calls that were inlined.
 //!
 //! **Hostile, and bounds.** The file, all memory, and `state` and `frame` are what somebody else's process holds, perhaps halfway through a change, perhaps
 //! forged. A position is never trusted to be code: [`CodeId::identity`] is a hash of what doesn't change while the code lives, and `function` compares it
@@ -29,6 +30,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 
+use crate::compiled::CompiledCode;
 use crate::function::{CodeId, Function};
 use crate::language::Language;
 use crate::memory::{Memory, Unreadable};
@@ -114,13 +116,17 @@ pub trait FrameLists: Interpreter {
 
 /// An interpreter, or a compiler at run time, whose frames are native frames.
 pub trait StackFrames: Interpreter {
-    /// Positions that a native frame runs, innermost first: several where calls were inlined. Empty for a frame that is not the program's.
-    fn places(
+    /// The function that a native frame runs, and the position in it if the frame tells. `None` for a frame that is not the program's. The kernel's
+    /// reader finds the same.
+    fn place(
         &self,
         memory: &dyn Memory,
         bias: u64,
         frame: NativeFrame,
-    ) -> Result<Vec<ScriptPlace>, Unreadable>;
+    ) -> Result<Option<ScriptPlace>, Unreadable>;
+
+    /// The code at an address that was compiled at run time. Fails if there is none.
+    fn compiled(&self, memory: &dyn Memory, at: u64) -> Result<CompiledCode, Unreadable>;
 }
 
 /// A native frame, as an unwinder has found it.
@@ -134,9 +140,6 @@ pub struct NativeFrame {
     pub cfa: u64,
 }
 
-/// Most positions in one native frame.
-const MAX_PLACES: usize = 64;
-
 /// The frames of the program on a native stack. Both are innermost first.
 pub fn frames_on_stack(
     stack: &dyn StackFrames,
@@ -146,15 +149,23 @@ pub fn frames_on_stack(
 ) -> Result<Vec<ScriptFrame>, Unreadable> {
     let mut all = Vec::new();
     for frame in native {
-        let mut frames = stack.places(memory, bias, frame)?;
-        frames.truncate(MAX_PLACES);
+        let Some(place) = stack.place(memory, bias, frame)? else { continue };
+        let code = stack.compiled(memory, frame.pc).ok();
+        let mut frames = places_of(place, code.as_ref(), frame.pc);
         let last = frames.len().saturating_sub(1);
         frames.iter_mut().enumerate().for_each(|(index, place)| place.is_entry = index == last);
-        if !frames.is_empty() {
-            all.push(EvalLoopFrame { at: Some(frame.sp), frames });
-        }
+        all.push(EvalLoopFrame { at: Some(frame.sp), frames });
     }
     named(&all, |code| stack.function(memory, code))
+}
+
+/// The positions in a native frame at `pc`, innermost first: several where calls were inlined. `place`: the function that it runs; `code`: the compiled
+/// code there, if any. Code of another function is left out: it has replaced what ran.
+pub fn places_of(place: ScriptPlace, code: Option<&CompiledCode>, pc: u64) -> Vec<ScriptPlace> {
+    match code.and_then(|code| code.places(pc)) {
+        Some(places) if places.last().is_some_and(|last| last.code == place.code) => places.to_vec(),
+        _ => vec![place],
+    }
 }
 
 /// Native functions that make up an eval frame.
@@ -226,19 +237,25 @@ mod tests {
         }
     }
 
+    fn at(address: u64, offset: u32) -> ScriptPlace {
+        let code = CodeId { at: address, identity: 0 };
+        ScriptPlace { code, offset, is_entry: false, is_generator: false }
+    }
+
     impl StackFrames for Compiler {
-        fn places(
+        fn place(
             &self,
             memory: &dyn Memory,
             bias: u64,
             frame: NativeFrame,
-        ) -> Result<Vec<ScriptPlace>, Unreadable> {
-            let at = memory.word(frame.cfa.wrapping_sub(16))?;
-            let place = |at: u64| {
-                let code = CodeId { at: at.wrapping_add(bias), identity: 0 };
-                ScriptPlace { code, offset: frame.pc as u32, is_entry: false, is_generator: false }
-            };
-            Ok(if at == 0 { Vec::new() } else { (0..200).map(|inlined| place(at + 8 * inlined)).collect() })
+        ) -> Result<Option<ScriptPlace>, Unreadable> {
+            let word = memory.word(frame.cfa.wrapping_sub(16))?;
+            Ok((word != 0).then(|| at(word.wrapping_add(bias), 7)))
+        }
+
+        fn compiled(&self, _: &dyn Memory, pc: u64) -> Result<CompiledCode, Unreadable> {
+            let chain = [at(2000, 5), at(1060, 9)];
+            if pc == 7 { Ok(CompiledCode::new(0..16, [(4, chain.to_vec())])) } else { Err(Unreadable(pc)) }
         }
     }
 
@@ -254,15 +271,20 @@ mod tests {
 
     #[test]
     fn native_frames_of_the_program_get_its_names() {
-        let frame = |cfa: u64| NativeFrame { pc: 7, sp: cfa.saturating_sub(32), cfa };
-        let found = frames_on_stack(&Compiler, &Tenths, 1000, [frame(616), frame(16), frame(1216)]);
-        let found = found.expect("all can be read");
-        assert_eq!(found.len(), 2 * MAX_PLACES, "as many as are allowed in each of two frames");
-        let (first, second) = (&found[0], &found[MAX_PLACES]);
-        assert_eq!((&*first.function, &*second.function), ("f106", "f112"));
-        assert_eq!((first.at, second.at, first.line), (Some(584), Some(1184), 7));
-        let entries: Vec<usize> = (0..found.len()).filter(|&index| found[index].is_entry).collect();
-        assert_eq!(entries, [MAX_PLACES - 1, 2 * MAX_PLACES - 1], "the outermost in each");
-        assert!(frames_on_stack(&Compiler, &Tenths, 0, [frame(1 << 20)]).is_err());
+        let frame = |pc: u64, cfa: u64| NativeFrame { pc, sp: cfa.saturating_sub(32), cfa };
+        let native = [frame(7, 616), frame(7, 16), frame(7, 1216), frame(8, 616)];
+        let found = frames_on_stack(&Compiler, &Tenths, 1000, native).expect("all can be read");
+        let all: Vec<_> = found.iter().map(|frame| (&*frame.function, frame.line, frame.at, frame.is_entry)).collect();
+        assert_eq!(
+            all,
+            [
+                ("f200", 5, Some(584), false),
+                ("f106", 9, Some(584), true),
+                ("f112", 7, Some(1184), true),
+                ("f106", 7, Some(584), true)
+            ],
+            "inlined; code of another function; no code"
+        );
+        assert!(frames_on_stack(&Compiler, &Tenths, 0, [frame(7, 1 << 20)]).is_err());
     }
 }

@@ -16,6 +16,7 @@
 //!
 //! Elsewhere: reading memory, stopping the process, native stacks.
 
+mod compiled;
 mod function;
 mod image;
 mod interpreter;
@@ -30,11 +31,13 @@ mod root;
 mod round;
 mod ruby;
 mod threads;
+mod v8;
 
+pub use compiled::CompiledCode;
 pub use function::{CodeId, Function};
 pub use interpreter::{
     Detected, FrameLists, FrameSource, Interpreter, LoopPart, NativeFrame, ScriptFrame, StackFrames,
-    frames_on_stack,
+    frames_on_stack, places_of,
 };
 pub use language::{CommandLine, JitAdvice, Language};
 pub use memory::{Mapped, Memory, Unreadable};

@@ -5,10 +5,11 @@ use std::fs::File;
 use crate::image::{self, Image};
 use crate::interpreter::Detected;
 use crate::language::Language;
-use crate::{perl, php, python, ruby};
+use crate::{perl, php, python, ruby, v8};
 
 /// The supported languages, in the order in which their interpreters are searched for in a file.
-pub static LANGUAGES: [&Language; 4] = [&python::LANGUAGE, &php::LANGUAGE, &ruby::LANGUAGE, &perl::LANGUAGE];
+pub static LANGUAGES: [&Language; 5] =
+    [&python::LANGUAGE, &php::LANGUAGE, &ruby::LANGUAGE, &perl::LANGUAGE, &v8::LANGUAGE];
 
 /// The language whose interpreter's evaluation loop is the native function `name`.
 pub fn language_of_loop(name: &str) -> Option<&'static Language> {

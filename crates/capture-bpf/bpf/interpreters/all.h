@@ -3,7 +3,7 @@
 #ifndef PLUMB_ALL_INTERPRETERS_H
 #define PLUMB_ALL_INTERPRETERS_H
 
-#define EACH_INTERPRETER(DO) DO(PERL, perl) DO(PHP, php) DO(PYTHON, python) DO(RUBY, ruby)
+#define EACH_INTERPRETER(DO) DO(PERL, perl) DO(PHP, php) DO(PYTHON, python) DO(RUBY, ruby) DO(V8, v8)
 
 #define PERL_READER 3u
 #define PERL_WORD_PHASE 0u
@@ -104,9 +104,21 @@
 #define RUBY_EMBEDDED 0x2000ull
 #define RUBY_MEMBERS 16ull
 
+#define V8_READER 4u
+#define V8_WORD_SHARED 0u
+#define V8_WORD_FIRST_FUNCTION 1u
+#define V8_WORD_LAST_FUNCTION 2u
+#define V8_MAP_TYPE 12u
+#define V8_FRAME_BYTES 40u
+#define V8_FRAME_OFFSET 0u
+#define V8_FRAME_FUNCTION 24u
+#define V8_FRAME_CONTEXT 32u
+#define V8_NO_OFFSET 0x7fffffffu
+
 #include "perl.h"
 #include "php.h"
 #include "python.h"
 #include "ruby.h"
+#include "v8.h"
 
 #endif

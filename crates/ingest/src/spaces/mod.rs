@@ -13,6 +13,7 @@ mod text;
 mod vdso;
 mod walk;
 
+pub(crate) use scripts::Scripts;
 pub(crate) use space::{SpaceId, Spaces, frame_key};
 pub(crate) use walk::MAX_FRAMES;
 
@@ -21,7 +22,7 @@ use std::fs::File;
 use std::ops::Range;
 
 use plumb_capture_api::UnwindInfoRef;
-use plumb_interpreters::{FrameLists, Interpreter, LoopPart};
+use plumb_interpreters::{FrameLists, FrameSource, Interpreter, LoopPart, StackFrames};
 use plumb_process::{Backing, FileId, FileKey, FileOrigin, Vma};
 use plumb_profile::{Address, DsoId, Found, Frame, FrameId, FrameKind, ProcessId, Profile};
 use plumb_table_cache::{TableCache, TableLoader};
@@ -338,6 +339,22 @@ impl AddressSpaces {
     /// The lists of frames of a space's interpreter, if it has such.
     pub(crate) fn frame_lists(&self, space: SpaceId) -> Option<&dyn FrameLists> {
         self.interpreter(self.spaces.get(space).interpreter?)?.lists()
+    }
+
+    /// Whether the functions of a space's program are native frames.
+    pub(crate) fn has_stack_frames(&self, space: SpaceId) -> bool {
+        let file = self.spaces.get(space).interpreter;
+        let interpreter = file.and_then(|file| self.interpreter(file));
+        interpreter.is_some_and(|interpreter| matches!(interpreter.source(), FrameSource::NativeStack(_)))
+    }
+
+    /// The known interpreter of a space whose frames are native frames, and the bias of its file's stated addresses.
+    pub(crate) fn stack_frames(&self, space: SpaceId) -> Option<(FileId, &dyn StackFrames, u64)> {
+        let (file, interpreter, bias) = self.mapped_interpreter(space)?;
+        match interpreter.source() {
+            FrameSource::NativeStack(stack) => Some((file, stack, bias)),
+            FrameSource::Lists(_) => None,
+        }
     }
 
     /// The known interpreter of a space, and the bias to add (wrapping) to its file's stated addresses.

@@ -1,10 +1,11 @@
 //! Code of interpreted programs in one address space.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use plumb_interpreters::{CodeId, Function, Threads, Unreadable};
+use plumb_interpreters::{CodeId, CompiledCode, Function, Threads, Unreadable};
 use plumb_profile::FrameId;
 use rustc_hash::FxHashMap;
 
@@ -18,11 +19,18 @@ pub(crate) struct Scripts {
     functions: FxHashMap<CodeId, Option<Function>>,
     /// Frames by code, instruction and whether it is a generator; `None`: the function had not begun, and is in no traceback.
     pub(crate) frames: FxHashMap<(CodeId, u32, bool), Option<FrameId>>,
+    /// Frames of native frames that run the program's functions, by function, position and address. `None`: the function is the interpreter's own.
+    natives: FxHashMap<NativePlace, Option<Box<[FrameId]>>>,
+    /// Code that was compiled at run time, by its first address.
+    compiled: BTreeMap<u64, Rc<CompiledCode>>,
     /// Copied memory of code without a frame so far.
     memory: FxHashMap<CodeId, Vec<(u64, Vec<u8>)>>,
     /// Addresses of the thread states of one process.
     threads: Option<KnownThreads>,
 }
+
+/// What a native frame runs: the function, the position in it, and the address of the instruction.
+type NativePlace = (CodeId, u32, u64);
 
 /// An interpreter's list of threads.
 #[derive(Debug)]
@@ -31,6 +39,11 @@ struct KnownThreads {
     read: Instant,
     states: Result<Threads, Unreadable>,
 }
+
+/// Most native frames that are kept.
+const MAX_NATIVES: usize = 1 << 18;
+/// Most pieces of compiled code that are kept.
+const MAX_COMPILED: usize = 1 << 14;
 
 /// Many threads are inspected at a time. A list older than this is read again.
 const FRESH: Duration = Duration::from_millis(100);
@@ -55,6 +68,45 @@ impl Scripts {
             read(&copied)
         });
         known.as_ref()
+    }
+
+    /// Frames of a native frame that runs the program's functions; the inner `None`: the function is the interpreter's own.
+    pub(crate) fn native(&self, place: &NativePlace) -> Option<Option<&[FrameId]>> {
+        self.natives.get(place).map(Option::as_deref)
+    }
+
+    /// Keeps the frames of a native frame.
+    pub(crate) fn learn_native(&mut self, place: NativePlace, frames: Option<Box<[FrameId]>>) {
+        if self.natives.len() >= MAX_NATIVES {
+            self.natives.clear();
+        }
+        self.natives.insert(place, frames);
+    }
+
+    /// Whether a function that was read is written in the language. One of the interpreter's own has no file.
+    pub(crate) fn is_in_language(&self, code: CodeId) -> bool {
+        let function = self.functions.get(&code).and_then(Option::as_ref);
+        function.is_none_or(|function| !function.file.is_empty())
+    }
+
+    /// The compiled code at an address, if it is of this function. `read` reads what is there now.
+    pub(crate) fn compiled(
+        &mut self,
+        at: u64,
+        function: CodeId,
+        read: impl FnOnce() -> Option<CompiledCode>,
+    ) -> Option<Rc<CompiledCode>> {
+        let known = self.compiled.range(..=at).next_back().map(|(_, code)| code);
+        let runs = |code: &&Rc<CompiledCode>| code.places(at).and_then(<[_]>::last).is_some_and(|last| last.code == function);
+        if let Some(known) = known.filter(runs) {
+            return Some(Rc::clone(known));
+        }
+        if self.compiled.len() >= MAX_COMPILED {
+            self.compiled.clear();
+        }
+        let code = Rc::new(read()?);
+        self.compiled.insert(code.range().start, Rc::clone(&code));
+        Some(code)
     }
 
     /// Address of a thread's state; `None`: the interpreter doesn't know the thread. `read` reads the list of all threads.

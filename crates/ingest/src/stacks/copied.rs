@@ -8,6 +8,7 @@ use super::builder::StackBuilder;
 use super::copy::StackCopy;
 use super::draft::{Ending, cut_of};
 use super::live;
+use super::on_stack::{self, StackAndMemory};
 use super::script::Rest;
 use super::stitch::{Beyond, Border};
 use crate::spaces::SpaceId;
@@ -120,7 +121,9 @@ impl<'s> CopiedStack<'s> {
                 (walked.len().saturating_sub(beyond.included), Ending::Root)
             }
             // Frames of the last sample are native only.
-            (None, None) if script.is_some() => (walked.len(), Ending::Root),
+            (None, None) if script.is_some() || stack.processes.spaces.has_stack_frames(space) => {
+                (walked.len(), Ending::Root)
+            }
             (None, None) => {
                 let changes = stack.processes.spaces.get(space).changes;
                 let kept =
@@ -133,12 +136,15 @@ impl<'s> CopiedStack<'s> {
             }
             (None, Some(cut)) => (walked.len(), stack.frames(space).0.blame(cut, walked.last())),
         };
+        let base = self.copy.base();
+        let memory = StackAndMemory { pid: stack.pid, base, bytes: self.copy.bytes() };
         match script {
+            None if on_stack::push(stack, space, (walked, own), (base, &memory)) => {}
             None => {
                 let (mut frames, draft) = stack.frames(space);
                 draft.leaf_first.extend(walked.iter().take(own).map(|frame| frames.walked(frame)));
             }
-            Some(script) => push_with_script(stack, space, (walked, own), (self.copy.base(), script)),
+            Some(script) => push_with_script(stack, space, (walked, own), (base, script)),
         }
         ending
     }

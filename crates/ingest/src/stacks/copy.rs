@@ -32,6 +32,11 @@ impl<'a> StackCopy<'a> {
         self.base
     }
 
+    /// The copied bytes.
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// Whether an address is beyond the upper end.
     pub(crate) fn is_above(&self, at: u64) -> bool {
         at >= self.base && at - self.base > (self.bytes.len() as u64).saturating_sub(8)

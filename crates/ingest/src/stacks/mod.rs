@@ -17,6 +17,7 @@ mod kernel;
 mod live;
 mod loops;
 mod names;
+mod on_stack;
 pub(crate) mod record;
 mod returns;
 mod run;

@@ -6,14 +6,16 @@
 use std::rc::Rc;
 
 use plumb_capture_api::{Script, ScriptPlace};
-use plumb_interpreters::{CodeId, Function, Interpreter, Memory};
+use plumb_interpreters::{
+    CodeId, CompiledCode, FrameSource, Function, Interpreter, Memory, StackFrames, places_of,
+};
 use plumb_process::{Backing, FileId};
 use plumb_profile::{FrameId, FunctionId, Profile};
 
 use super::draft::Draft;
 use super::names::{ScriptNames, line_frame};
 use crate::memory::ProcessMemory;
-use crate::spaces::{AddressSpaces, SpaceId};
+use crate::spaces::{AddressSpaces, Scripts, SpaceId};
 
 /// The reason for missing frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,9 +57,35 @@ impl ScriptFrames<'_> {
             _ => None,
         };
         if let Some(id) = file {
+            if let Some(FrameSource::NativeStack(stack)) = self.spaces.interpreter(id).map(Interpreter::source) {
+                return self.push_compiled(stack, (native, pc), round);
+            }
             self.push_script(id, round, rest);
         }
         self.draft.leaf_first.push(native);
+    }
+
+    /// Appends the functions that a native frame runs in its place. `at`: an address within the call that has not returned.
+    fn push_compiled(&mut self, stack: &dyn StackFrames, (native, at): (FrameId, u64), round: &[ScriptPlace]) {
+        let Some(&place) = round.last() else { return self.draft.leaf_first.push(native) };
+        let scripts = Rc::clone(&self.spaces.get(self.space).scripts);
+        let mut scripts = scripts.borrow_mut();
+        if let Some(known) = scripts.native(&(place.code, place.offset, at)) {
+            return self.draft.leaf_first.extend(known.unwrap_or(&[native]));
+        }
+        let pids = self.pids;
+        let is_compiled = self.spaces.is_anonymous(self.space, at);
+        let code = is_compiled.then(|| scripts.compiled(at, place.code, || compiled(stack, at, pids))).flatten();
+        let places = places_of(place, code.as_deref(), at);
+        let before = self.draft.leaf_first.len();
+        self.push_places(stack, &mut scripts, &places);
+        let is_own = scripts.is_in_language(place.code);
+        let frames: Box<[FrameId]> = self.draft.leaf_first.get(before..).unwrap_or_default().into();
+        if !is_own {
+            self.draft.leaf_first.truncate(before);
+            self.draft.leaf_first.push(native);
+        }
+        scripts.learn_native((place.code, place.offset, at), is_own.then_some(frames));
     }
 
     /// Appends frames for which no native frame of the interpreter's loop was found, after a mark that says so.
@@ -77,12 +105,26 @@ impl ScriptFrames<'_> {
 
     /// Appends frames of the interpreter in a file.
     fn push_script(&mut self, file: FileId, round: &[ScriptPlace], rest: Option<Rest>) {
-        let Self { names, spaces, profile, draft, space, pids } = self;
-        let Some(interpreter) = spaces.interpreter(file) else { return };
-        let scripts = Rc::clone(&spaces.get(*space).scripts);
-        let mut scripts = scripts.borrow_mut();
+        let Some(interpreter) = self.spaces.interpreter(file) else { return };
+        let scripts = Rc::clone(&self.spaces.get(self.space).scripts);
+        self.push_places(interpreter, &mut scripts.borrow_mut(), round);
+        match rest {
+            Some(Rest::TooMany) => self.push_mark(file, Profile::MORE_FRAMES),
+            Some(Rest::Unreadable) => self.push_mark(file, UNREADABLE),
+            None => {}
+        }
+    }
+
+    /// Appends the functions at these positions.
+    fn push_places(
+        &mut self,
+        interpreter: &(impl Interpreter + ?Sized),
+        scripts: &mut Scripts,
+        places: &[ScriptPlace],
+    ) {
+        let Self { names, profile, draft, pids, .. } = self;
         let dso = names.dso(profile, interpreter.language().tag);
-        for place in round {
+        for place in places {
             let key = (place.code, place.offset, place.is_generator);
             let id = match scripts.frames.get(&key) {
                 Some(&known) => known,
@@ -105,11 +147,6 @@ impl ScriptFrames<'_> {
                 }
             };
             draft.leaf_first.extend(id);
-        }
-        match rest {
-            Some(Rest::TooMany) => self.push_mark(file, Profile::MORE_FRAMES),
-            Some(Rest::Unreadable) => self.push_mark(file, UNREADABLE),
-            None => {}
         }
     }
 
@@ -160,7 +197,7 @@ fn at(
 
 /// Reads a function from its copied memory, or, if that is incomplete, from the first process that still has its code.
 fn read(
-    interpreter: &dyn Interpreter,
+    interpreter: &(impl Interpreter + ?Sized),
     code: CodeId,
     copied: &[(u64, Vec<u8>)],
     pids: [u32; 3],
@@ -171,6 +208,11 @@ fn read(
         return known;
     }
     pids.into_iter().find_map(|pid| from(&ProcessMemory(pid))).or(known)
+}
+
+/// Reads the compiled code at an address from the first process that still has it.
+fn compiled(stack: &dyn StackFrames, at: u64, pids: [u32; 3]) -> Option<CompiledCode> {
+    pids.into_iter().find_map(|pid| stack.compiled(&ProcessMemory(pid), at).ok())
 }
 
 /// Copied memory.

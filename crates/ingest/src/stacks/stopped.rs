@@ -10,7 +10,9 @@ use plumb_unwind::{Avma, End, Memory, ReadError, Registers, Walked};
 use super::builder::StackBuilder;
 use super::copied::{at_ip, push_with_script};
 use super::draft::{Ending, cut_of};
+use super::on_stack::{self, native_frames};
 use super::script::read_script;
+use crate::memory::ProcessMemory;
 use crate::processes::Processes;
 use crate::spaces::SpaceId;
 
@@ -92,12 +94,7 @@ impl StoppedStack {
 
     /// The frames whose end is known, innermost first: all but the outermost.
     pub fn frames(&self) -> impl Iterator<Item = NativeFrame> {
-        let mut sp = self.sp;
-        self.walked.iter().zip(self.walked.iter().skip(1)).map(move |(frame, caller)| {
-            let cfa = caller.slot.0.saturating_add(8);
-            let pc = frame.pc.0.wrapping_sub(frame.is_return.into());
-            NativeFrame { pc, sp: std::mem::replace(&mut sp, cfa), cfa }
-        })
+        native_frames(self.sp, &self.walked)
     }
 
     /// Index of the frame, innermost first, that contains this stack address. The end of the outermost is not known.
@@ -118,6 +115,10 @@ impl StoppedStack {
     /// Appends the frames of a thread that is off the CPU, with its script frames, which only change while it runs.
     fn append_with_script(&self, stack: &mut StackBuilder<'_>, thread_pointer: u64) {
         let Some(space) = stack.space() else { return };
+        let memory = ProcessMemory(stack.pid);
+        if on_stack::push(stack, space, (&self.walked, self.walked.len()), (self.sp, &memory)) {
+            return self.push_end(stack, space);
+        }
         let thread = (stack.pid, stack.tid, thread_pointer);
         match read_script(&stack.processes.spaces, space, thread) {
             Some(Ok(script)) => {

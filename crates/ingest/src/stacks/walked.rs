@@ -56,13 +56,14 @@ impl WalkedUser<'_> {
         if !script_is_cut {
             script = stack.loops(space).without_idle_round(script, &loops);
         }
+        let has_stubs = stack.processes.spaces.frame_lists(space).is_some();
         let mut was_round = false;
         for (index, &word) in parts.user.iter().enumerate() {
             let (mut frames, draft) = stack.frames(space);
             let id = frames.at(word.address(), word.is_return(), found_at(index, word));
             let is_round = loops.get(index) == Some(&true) && !script.is_empty();
             // A stub that runs the function: it would have the same name as the script frame.
-            if was_round && frames.is_anonymous(word.address()) {
+            if was_round && has_stubs && frames.is_anonymous(word.address()) {
                 was_round = false;
                 continue;
             }
@@ -75,7 +76,7 @@ impl WalkedUser<'_> {
             let (round, rest) = script.split_at(last.map_or(script.len(), |last| last + 1));
             script = rest;
             let rest = last.is_none().then_some(if script_is_cut { Rest::TooMany } else { Rest::Unreadable });
-            stack.scripts(space).push_round((id, word.address()), round, rest);
+            stack.scripts(space).push_round((id, word.call()), round, rest);
         }
         stack.scripts(space).push_unplaced(script, script_is_cut.then_some(Rest::TooMany));
     }

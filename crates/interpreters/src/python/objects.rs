@@ -81,6 +81,7 @@ fn code(
         has_all_lines,
         instructions,
         first_traceable,
+        text: None,
     };
     // The code object may have been freed while it was read.
     if identity.is_some() && !is_it(&head(memory, layout, at)?) {

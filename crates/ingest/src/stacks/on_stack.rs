@@ -1,0 +1,83 @@
+//! Programs whose functions are native frames, such as those of a compiler at run time: finds the functions of unwound frames.
+//!
+//! The stack is as it was at the sample; other memory is read as it is now. A function that was moved or freed since is not found, or another one, which
+//! the interpreter notices by the function's own words.
+
+use plumb_interpreters::{Memory, NativeFrame};
+use plumb_process::read_memory;
+use plumb_profile::FrameId;
+use plumb_unwind::{Method, Walked};
+
+use super::builder::StackBuilder;
+use crate::spaces::SpaceId;
+
+/// A stack, and the memory of the process around it.
+pub(crate) struct StackAndMemory<'s> {
+    /// The process.
+    pub(crate) pid: u32,
+    /// Address of the first byte of the stack.
+    pub(crate) base: u64,
+    pub(crate) bytes: &'s [u8],
+}
+
+impl Memory for StackAndMemory<'_> {
+    fn read(&self, at: u64, to: &mut [u8]) -> bool {
+        let offset = at.checked_sub(self.base).and_then(|offset| usize::try_from(offset).ok());
+        let copied = offset.and_then(|offset| self.bytes.get(offset..)?.get(..to.len()));
+        match copied {
+            Some(copied) => to.copy_from_slice(copied),
+            None => return read_memory(self.pid, at, to) == to.len(),
+        }
+        true
+    }
+}
+
+/// The frames whose end is known, innermost first: all but the outermost. `sp`: the stack pointer in the innermost.
+pub(crate) fn native_frames(sp: u64, walked: &[Walked]) -> impl Iterator<Item = NativeFrame> {
+    let mut sp = sp;
+    walked.iter().zip(walked.iter().skip(1)).map(move |(frame, caller)| {
+        let cfa = caller.slot.0.saturating_add(8);
+        let pc = frame.pc.0.wrapping_sub(frame.is_return.into());
+        NativeFrame { pc, sp: std::mem::replace(&mut sp, cfa), cfa }
+    })
+}
+
+/// Appends the first `own` unwound frames, each as the functions that it runs, if it runs any. Returns `false` and does nothing in a process without
+/// such an interpreter.
+pub(crate) fn push(
+    stack: &mut StackBuilder<'_>,
+    space: SpaceId,
+    (walked, own): (&[Walked], usize),
+    (sp, memory): (u64, &dyn Memory),
+) -> bool {
+    if !stack.processes.spaces.has_stack_frames(space) {
+        return false;
+    }
+    let mut natives = native_frames(sp, walked);
+    for (index, frame) in walked.iter().enumerate().take(own) {
+        let id = stack.frames(space).0.walked(frame);
+        // The code of these interpreters has no rules: its callers are found by the frame pointer.
+        let is_likely = walked.get(index + 1).is_some_and(|caller| matches!(caller.found, Method::FramePointer | Method::Scan));
+        let native = natives.next().filter(|_| is_likely);
+        push_frame(stack, space, id, native, memory);
+    }
+    true
+}
+
+/// Appends a native frame, or the functions that it runs.
+fn push_frame(
+    stack: &mut StackBuilder<'_>,
+    space: SpaceId,
+    id: FrameId,
+    native: Option<NativeFrame>,
+    memory: &dyn Memory,
+) {
+    let place = native.and_then(|native| {
+        let (_, interpreter, bias) = stack.processes.spaces.stack_frames(space)?;
+        interpreter.place(memory, bias, native).ok()?.map(|place| (place, native.pc))
+    });
+    match place {
+        Some((place, at)) => stack.scripts(space).push_round((id, at), &[place], None),
+        None => stack.draft.leaf_first.push(id),
+    }
+}

@@ -1,0 +1,155 @@
+//! V8, in Node.js 18 to 26: functions of JavaScript that are interpreted, or compiled by Sparkplug, Maglev or TurboFan, with the calls inlined into them.
+//!
+//! Its frames are native frames with a frame pointer (V8's frame-constants.h): below that are the context, the function, and for an interpreted one its bytecode
+//! and the offset in it. The frames of V8's own builtins look alike. A collector moves objects at any time: functions are told by the words that describe
+//! them, and one that was moved since is another one.
+//!
+//! Not supported: builds with compressed pointers (Chromium, Electron), or without the constants for debuggers (Deno).
+
+mod code;
+mod heap;
+mod kernel;
+mod layout;
+mod positions;
+mod shared;
+mod sources;
+
+use std::fs::File;
+
+use crate::compiled::CompiledCode;
+use crate::function::IN_TEXT;
+use crate::image::Image;
+use crate::memory::head;
+use crate::{
+    CodeId, CommandLine, Detected, FrameSource, Function, Interpreter, Language, Memory, NativeFrame, Root,
+    ScriptPlace, StackFrames, Unreadable,
+};
+
+use heap::{Heap, Tagged};
+use layout::V8Layout;
+use sources::Sources;
+
+/// JavaScript.
+pub(crate) static LANGUAGE: Language = Language {
+    name: "JavaScript",
+    tag: "javascript",
+    versions: "Node.js 18 to 26",
+    files: &["node", "libnode"],
+    command: CommandLine {
+        programs: &["nodejs", "node"],
+        with_value: &[
+            "-r",
+            "--require",
+            "--import",
+            "--loader",
+            "--experimental-loader",
+            "--env-file",
+            "-C",
+            "--conditions",
+        ],
+        module: &[],
+        text: &["-e", "--eval", "-p", "--print"],
+    },
+    extensions: &["js", "mjs", "cjs", "ts", "mts", "cts"],
+    variables: &["NODE_OPTIONS"],
+    jit: None,
+    other_way: |_| None,
+    native_loop: None,
+    symbols: layout::SYMBOLS,
+    find,
+};
+
+/// V8 in a file.
+#[derive(Debug)]
+struct V8 {
+    version: (u32, u32),
+    /// Stated address of one of its variables.
+    variable: u64,
+    layout: V8Layout,
+    sources: Sources,
+}
+
+/// Detects V8 in a file.
+fn find(image: &Image, _: &File) -> Option<Detected> {
+    let (version @ (major, minor), variable) = layout::version(image)?;
+    let Some(layout) = V8Layout::of(image, version).filter(|_| (10..=14).contains(&major)) else {
+        return Some(Detected::Unknown(format!("V8 {major}.{minor}")));
+    };
+    Some(Detected::Known(Box::new(V8 { version, variable, layout, sources: Sources::default() })))
+}
+
+impl Interpreter for V8 {
+    fn name(&self) -> String {
+        let (major, minor) = self.version;
+        format!("V8 {major}.{minor}")
+    }
+
+    fn language(&self) -> &'static Language {
+        &LANGUAGE
+    }
+
+    fn source(&self) -> FrameSource<'_> {
+        FrameSource::NativeStack(self)
+    }
+
+    fn root(&self) -> Root {
+        Root { address: self.variable, layout: self.layout.for_kernel() }
+    }
+
+    fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
+        shared::read(self, memory, code)
+    }
+}
+
+impl StackFrames for V8 {
+    fn place(
+        &self,
+        memory: &dyn Memory,
+        _: u64,
+        frame: NativeFrame,
+    ) -> Result<Option<ScriptPlace>, Unreadable> {
+        let Some(fields) = frame_fields(memory, frame) else { return Ok(None) };
+        let heap = Heap { memory, layout: &self.layout };
+        let [offset, .., function, context] = fields.map(Tagged);
+        let is_function = |kind| (self.layout.functions.0..=self.layout.functions.1).contains(&kind);
+        if context.address().is_none() || !heap.kind(function).is_ok_and(is_function) {
+            return Ok(None);
+        }
+        let shared = heap.field(function, self.layout.function_shared)?;
+        // V8's own functions, such as forEach, are shown by their native frames.
+        if !heap.is(heap.field(shared, self.layout.shared_script)?, self.layout.script_type) {
+            return Ok(None);
+        }
+        let offset = offset.integer().and_then(|offset| u32::try_from(offset).ok());
+        let offset = offset.unwrap_or(kernel::NO_OFFSET);
+        Ok(Some(ScriptPlace {
+            code: shared::id(heap, shared)?,
+            offset,
+            is_entry: true,
+            is_generator: false,
+        }))
+    }
+
+    fn compiled(&self, memory: &dyn Memory, at: u64) -> Result<CompiledCode, Unreadable> {
+        code::read(self, memory, at)
+    }
+}
+
+/// The words below the frame pointer, if they are in the frame.
+fn frame_fields(memory: &dyn Memory, frame: NativeFrame) -> Option<[u64; 5]> {
+    let pointer = frame.cfa.checked_sub(16)?;
+    let first = pointer.checked_sub(kernel::FRAME_BYTES.into())?;
+    // A function that has not set up its frame has none of these: the memory is left over from another one.
+    if pointer - 16 < frame.sp {
+        return None;
+    }
+    let bytes: [u8; kernel::FRAME_BYTES as usize] = head(memory, first).ok()?;
+    let mut words = [0; 5];
+    words.iter_mut().zip(bytes.as_chunks().0).for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
+    Some(words)
+}
+
+/// A position in the source text, or none.
+fn in_text(at: Option<u32>) -> u32 {
+    at.map_or(kernel::NO_OFFSET, |at| at | IN_TEXT)
+}
