@@ -69,7 +69,10 @@ mod tests {
         let deep: Vec<ScriptPlace> = (0..100).map(place).collect();
         let code = CompiledCode::new(1000..1100, [(10, vec![place(1)]), (20, Vec::new()), (30, deep)]);
         let first = |at| code.places(at).map(|places| (places.len(), places[0].code.at));
-        assert_eq!([first(1009), first(1010), first(1019), first(1020)], [None, Some((1, 1)), Some((1, 1)), None]);
+        assert_eq!(
+            [first(1009), first(1010), first(1019), first(1020)],
+            [None, Some((1, 1)), Some((1, 1)), None]
+        );
         assert_eq!((first(1099), first(1100), first(999)), (Some((MAX_INLINED, 36)), None, None));
     }
 }

@@ -138,6 +138,8 @@ pub struct NativeFrame {
     pub sp: u64,
     /// The stack pointer before the call of its function (CFA). Code that keeps a frame pointer saves the caller's 16 bytes below.
     pub cfa: u64,
+    /// Whether rules led to its caller. Code that was compiled at run time has none.
+    pub has_rules: bool,
 }
 
 /// The frames of the program on a native stack. Both are innermost first.
@@ -271,10 +273,11 @@ mod tests {
 
     #[test]
     fn native_frames_of_the_program_get_its_names() {
-        let frame = |pc: u64, cfa: u64| NativeFrame { pc, sp: cfa.saturating_sub(32), cfa };
+        let frame = |pc: u64, cfa: u64| NativeFrame { pc, sp: cfa.saturating_sub(32), cfa, has_rules: false };
         let native = [frame(7, 616), frame(7, 16), frame(7, 1216), frame(8, 616)];
         let found = frames_on_stack(&Compiler, &Tenths, 1000, native).expect("all can be read");
-        let all: Vec<_> = found.iter().map(|frame| (&*frame.function, frame.line, frame.at, frame.is_entry)).collect();
+        let all: Vec<_> =
+            found.iter().map(|frame| (&*frame.function, frame.line, frame.at, frame.is_entry)).collect();
         assert_eq!(
             all,
             [

@@ -61,6 +61,8 @@ pub struct UnwindSections {
     pub entry: Option<u64>,
     /// `.text`, which is most of a file.
     pub code: Option<SectionReader>,
+    /// The full symbol table, if there is one: `Elf64_Sym` each.
+    pub symbols: Option<SectionReader>,
     /// `.gopclntab` and `.text` of a Go program: together they are most of the file.
     pub go: Option<Box<[SectionReader; 2]>>,
 }
@@ -125,6 +127,7 @@ pub struct Elf {
     got: Option<u64>,
     entry: Option<u64>,
     gopclntab: Option<Place>,
+    symbols: Option<Place>,
     comment: Option<Place>,
 }
 
@@ -196,7 +199,9 @@ impl Elf {
         let debug_frame = section(self.debug_frame);
         let (exidx, extab, sframe) = (section(self.arm.0), section(self.arm.1), section(self.sframe));
         let go = self.gopclntab.and_then(|table| Some(Box::new([later(table)?, later(self.text?)?])));
-        let code = self.text.filter(|_| go.is_none()).and_then(later);
+        let code = self.text.filter(|_| go.is_none()).and_then(&later);
+        let symbols =
+            self.symbols.filter(|_| self.is_64 && self.is_little_endian && code.is_some()).and_then(&later);
         let text = self.text.map(|place| place.address);
         let (got, entry) = (self.got, self.entry);
         UnwindSections {
@@ -210,6 +215,7 @@ impl Elf {
             got,
             entry,
             code,
+            symbols,
             go,
         }
     }
@@ -309,6 +315,7 @@ impl Elf {
         let place = Place { address, offset, size };
         let is_plain = compression == ElfCompression::None;
         match &*section.name {
+            _ if kind == elf::SHT_SYMTAB => self.symbols = Some(place),
             ".eh_frame" => self.eh_frame = Some(place),
             ".eh_frame_hdr" => self.eh_frame_hdr = Some(place),
             ".debug_frame" if is_plain => self.debug_frame = Some(place),

@@ -16,7 +16,8 @@ pub fn module_of(
         |section: plumb_process::Section| Section { address: Svma(section.address), bytes: section.bytes };
     let of_go =
         sections.go.take().filter(|_| isa == Isa::X86_64).and_then(|of_go| add_go(&of_go, &mut sections));
-    let (code, sframe) = (sections.code.take(), sections.sframe.take().filter(|_| isa == Isa::X86_64));
+    let (code, symbols) = (sections.code.take(), sections.symbols.take());
+    let sframe = sections.sframe.take().filter(|_| isa == Isa::X86_64);
     let module = Module::new(Sections {
         eh_frame: sections.eh_frame.map(section),
         eh_frame_hdr: sections.eh_frame_hdr.map(section),
@@ -41,7 +42,7 @@ pub fn module_of(
         None => module,
     };
     let Some(code) = code.filter(|_| code::are_wanted(&module)) else { return module };
-    let make = || code::entries(&module, &code);
+    let make = || code::entries(&module, &code, symbols.as_ref());
     let entries = kept.map_or_else(make, |(loader, build_id)| loader.entries(build_id, make));
     code::with_entries(module, &entries)
 }

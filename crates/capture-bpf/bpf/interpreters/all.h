@@ -108,9 +108,11 @@
 #define V8_WORD_SHARED 0u
 #define V8_WORD_FIRST_FUNCTION 1u
 #define V8_WORD_LAST_FUNCTION 2u
+#define V8_WORD_BYTECODE 3u
 #define V8_MAP_TYPE 12u
 #define V8_FRAME_BYTES 40u
 #define V8_FRAME_OFFSET 0u
+#define V8_FRAME_BYTECODE 8u
 #define V8_FRAME_FUNCTION 24u
 #define V8_FRAME_CONTEXT 32u
 #define V8_NO_OFFSET 0x7fffffffu

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
 /* Reading V8's frames (src/execution/frame-constants.h), which are frames of the native stack: of interpreted and of compiled functions, and of
- * V8's own. Only frames that were found by their frame pointer are looked at, as V8's code has no rules. A collector that runs leaves the new address of an
- * object that it has moved where its map was. */
+ * V8's own. A collector that runs leaves the new address of an object that it has moved where its map was. */
 #ifndef PLUMB_V8_H
 #define PLUMB_V8_H
 
@@ -49,8 +48,6 @@ static long v8_step(u32 index, struct script_reading *reading)
     if (native + 1 >= draft->script.user || native + 1 >= MAX_FRAMES || script_is_full(reading, 1))
         return 1;
     draft->script.native = native + 1;
-    if (!(draft->frames[native + 1] & (FRAME_ASSUMED | FRAME_SCANNED)))
-        return 0;
     /* Where the caller's stack pointer is, its frame pointer and the return address end. */
     u64 pointer = draft->places[native + 1] - 16;
     /* A function that has not set up its frame has none of these: the memory is left over from another one. */
@@ -63,6 +60,9 @@ static long v8_step(u32 index, struct script_reading *reading)
     function = v8_moved(reading, function);
     u32 kind = v8_kind(reading, function);
     if (kind < V8(reading->layout, FIRST_FUNCTION) || kind > V8(reading->layout, LAST_FUNCTION))
+        return 0;
+    /* A frame that was found by rules is not that of compiled code: it has bytecode. */
+    if (!(draft->frames[native + 1] & (FRAME_ASSUMED | FRAME_SCANNED)) && v8_kind(reading, FIELD(frame, V8_FRAME_BYTECODE)) != V8(reading->layout, BYTECODE))
         return 0;
     u64 shared = v8_word(reading, function - 1 + V8(reading->layout, SHARED));
     if (!v8_is_object(shared))

@@ -97,7 +97,9 @@ impl Scripts {
         read: impl FnOnce() -> Option<CompiledCode>,
     ) -> Option<Rc<CompiledCode>> {
         let known = self.compiled.range(..=at).next_back().map(|(_, code)| code);
-        let runs = |code: &&Rc<CompiledCode>| code.places(at).and_then(<[_]>::last).is_some_and(|last| last.code == function);
+        let runs = |code: &&Rc<CompiledCode>| {
+            code.places(at).and_then(<[_]>::last).is_some_and(|last| last.code == function)
+        };
         if let Some(known) = known.filter(runs) {
             return Some(Rc::clone(known));
         }

@@ -113,7 +113,8 @@ impl<'s> CopiedStack<'s> {
         let walked = &self.walked;
         let is_elsewhere = end == End::StackUnreadable && self.copy.missed_elsewhere();
         // Stitched callers come from earlier samples: a complete stack with script frames has its own.
-        let has_all = script.is_some() && end == End::Root;
+        let is_on_stack = stack.processes.spaces.has_stack_frames(space);
+        let has_all = (script.is_some() || is_on_stack) && end == End::Root;
         let beyond = stitch(stack, space, walked, end).filter(|_| !has_all);
         let (own, ending) = match (beyond, cut_of(end)) {
             (Some(beyond), _) => {
@@ -121,9 +122,7 @@ impl<'s> CopiedStack<'s> {
                 (walked.len().saturating_sub(beyond.included), Ending::Root)
             }
             // Frames of the last sample are native only.
-            (None, None) if script.is_some() || stack.processes.spaces.has_stack_frames(space) => {
-                (walked.len(), Ending::Root)
-            }
+            (None, None) if script.is_some() || is_on_stack => (walked.len(), Ending::Root),
             (None, None) => {
                 let changes = stack.processes.spaces.get(space).changes;
                 let kept =

@@ -38,7 +38,8 @@ pub(crate) fn native_frames(sp: u64, walked: &[Walked]) -> impl Iterator<Item = 
     walked.iter().zip(walked.iter().skip(1)).map(move |(frame, caller)| {
         let cfa = caller.slot.0.saturating_add(8);
         let pc = frame.pc.0.wrapping_sub(frame.is_return.into());
-        NativeFrame { pc, sp: std::mem::replace(&mut sp, cfa), cfa }
+        let has_rules = !matches!(caller.found, Method::FramePointer | Method::Scan);
+        NativeFrame { pc, sp: std::mem::replace(&mut sp, cfa), cfa, has_rules }
     })
 }
 
@@ -54,12 +55,9 @@ pub(crate) fn push(
         return false;
     }
     let mut natives = native_frames(sp, walked);
-    for (index, frame) in walked.iter().enumerate().take(own) {
+    for frame in walked.iter().take(own) {
         let id = stack.frames(space).0.walked(frame);
-        // The code of these interpreters has no rules: its callers are found by the frame pointer.
-        let is_likely = walked.get(index + 1).is_some_and(|caller| matches!(caller.found, Method::FramePointer | Method::Scan));
-        let native = natives.next().filter(|_| is_likely);
-        push_frame(stack, space, id, native, memory);
+        push_frame(stack, space, id, natives.next(), memory);
     }
     true
 }

@@ -57,7 +57,9 @@ impl ScriptFrames<'_> {
             _ => None,
         };
         if let Some(id) = file {
-            if let Some(FrameSource::NativeStack(stack)) = self.spaces.interpreter(id).map(Interpreter::source) {
+            if let Some(FrameSource::NativeStack(stack)) =
+                self.spaces.interpreter(id).map(Interpreter::source)
+            {
                 return self.push_compiled(stack, (native, pc), round);
             }
             self.push_script(id, round, rest);
@@ -66,7 +68,12 @@ impl ScriptFrames<'_> {
     }
 
     /// Appends the functions that a native frame runs in its place. `at`: an address within the call that has not returned.
-    fn push_compiled(&mut self, stack: &dyn StackFrames, (native, at): (FrameId, u64), round: &[ScriptPlace]) {
+    fn push_compiled(
+        &mut self,
+        stack: &dyn StackFrames,
+        (native, at): (FrameId, u64),
+        round: &[ScriptPlace],
+    ) {
         let Some(&place) = round.last() else { return self.draft.leaf_first.push(native) };
         let scripts = Rc::clone(&self.spaces.get(self.space).scripts);
         let mut scripts = scripts.borrow_mut();
@@ -75,7 +82,8 @@ impl ScriptFrames<'_> {
         }
         let pids = self.pids;
         let is_compiled = self.spaces.is_anonymous(self.space, at);
-        let code = is_compiled.then(|| scripts.compiled(at, place.code, || compiled(stack, at, pids))).flatten();
+        let code =
+            is_compiled.then(|| scripts.compiled(at, place.code, || compiled(stack, at, pids))).flatten();
         let places = places_of(place, code.as_deref(), at);
         let before = self.draft.leaf_first.len();
         self.push_places(stack, &mut scripts, &places);

@@ -40,7 +40,10 @@ pub(super) fn read(v8: &V8, memory: &dyn Memory, at: u64) -> Result<CompiledCode
     let found = find(heap, at)?;
     let range = found.start..found.start.saturating_add(found.size.into());
     let layout = &v8.layout.code;
-    let entries = positions::decode(&heap.bytes(heap.field(found.code, layout.positions)?, MAX_TABLE)?, v8.layout.statement);
+    let entries = positions::decode(
+        &heap.bytes(heap.field(found.code, layout.positions)?, MAX_TABLE)?,
+        v8.layout.statement,
+    );
     let optimized = Inlined::read(heap, heap.field(found.code, layout.deoptimization)?)?;
     let places = entries.into_iter().map(|Entry { offset, place }| (offset, optimized.positions(place)));
     Ok(CompiledCode::new(range, places))
@@ -97,7 +100,7 @@ impl Block<'_> {
             at.checked_sub(start).is_some_and(|from| from + 8 <= bytes.len() as u64)
         };
         if !is_inside(self.start, &self.bytes) {
-            // What is before the code may not be mapped.
+            // The memory before the code may not be mapped.
             let is_read = BLOCKS.iter().any(|&size| self.read_before(at.saturating_add(8), size));
             if !is_read {
                 self.bytes.clear();
@@ -153,7 +156,8 @@ impl Inlined {
         let literals = heap.element(data, layout.literals)?;
         let calls = heap.bytes(heap.element(data, layout.inlinings)?, MAX_FUNCTIONS * CALL_BYTES)?;
         let call = |bytes: &[u8; CALL_BYTES]| {
-            let (place, function) = (bytes.first_chunk().copied(), bytes.get(8..).and_then(<[u8]>::first_chunk));
+            let (place, function) =
+                (bytes.first_chunk().copied(), bytes.get(8..).and_then(<[u8]>::first_chunk));
             let function = function.and_then(|index| u32::try_from(i32::from_le_bytes(*index)).ok());
             let function = function.and_then(|index| heap.element(literals, index).ok());
             Call {

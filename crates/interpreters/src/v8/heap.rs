@@ -30,7 +30,7 @@ impl Tagged {
         (self.0 & 1 == 1).then_some(self.0 & !3)
     }
 
-    /// Its value, if it is a small integer.
+    /// The value of a small integer.
     pub(super) fn integer(self) -> Option<i32> {
         (self.0 & 0xffff_ffff == 0).then_some((self.0 >> 32) as i32)
     }
@@ -156,7 +156,7 @@ impl Heap<'_> {
             SEQUENCE => Ok(Part::Text(self.characters(at, HEADER, length, is_one_byte)?)),
             PAIR => Ok(Part::Of(Some(self.slot(object, 1)?), Some(self.slot(object, 2)?))),
             THIN => Ok(Part::Of(Some(self.slot(object, 1)?), None)),
-            // Its characters are not on the heap: their address is behind that of their owner.
+            // The characters are not on the heap: their address is behind that of their owner.
             EXTERNAL => {
                 let data = self.slot(object, 2)?.0;
                 Ok(Part::Text(self.characters(data, 0, length, is_one_byte)?))

@@ -10,16 +10,20 @@ pub const WORD_SHARED: u32 = 0;
 pub const WORD_FIRST_FUNCTION: u32 = 1;
 /// The last of them.
 pub const WORD_LAST_FUNCTION: u32 = 2;
+/// The instance type of bytecode.
+pub const WORD_BYTECODE: u32 = 3;
 
 /// `Map`: the instance type.
 pub const MAP_TYPE: u32 = 12;
-/// Bytes of a frame below its frame pointer that are read: the offset of the bytecode, two others, the function, and the context.
+/// Bytes of a frame below its frame pointer that are read: the offset in the bytecode, the bytecode, the number of arguments, the function, the context.
 pub const FRAME_BYTES: u32 = 40;
 /// In these: the offset of the bytecode, if it is interpreted.
 pub const FRAME_OFFSET: u32 = 0;
+/// In these: the bytecode.
+pub const FRAME_BYTECODE: u32 = 8;
 /// In these: the function.
 pub const FRAME_FUNCTION: u32 = 24;
-/// In these: the context, or the type of a frame that is no function's.
+/// In these: the context, or the type of another frame.
 pub const FRAME_CONTEXT: u32 = 32;
 /// The position in a frame that does not tell it: `UNKNOWN` in `function.rs`.
 pub const NO_OFFSET: u32 = 0x7fffffff;

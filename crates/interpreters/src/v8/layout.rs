@@ -129,13 +129,13 @@ pub(super) struct V8Layout {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CodeLayout {
     pub(super) kind: u16,
-    /// Where its instructions are.
+    /// Place of the instructions.
     pub(super) start: Start,
     /// The number of bytes of its instructions.
     pub(super) size: u32,
     /// The data for deoptimizing; for code without optimizations the bytecode.
     pub(super) deoptimization: u32,
-    /// Its table of source positions.
+    /// The table of source positions.
     pub(super) positions: u32,
     /// Index in the data for deoptimizing: functions and other constants.
     pub(super) literals: u32,
@@ -205,7 +205,7 @@ impl V8Layout {
         masks
     }
 
-    /// What the kernel's reader has to know.
+    /// The numbers for the kernel's reader.
     pub(super) fn for_kernel(&self) -> KernelLayout {
         KernelLayout {
             reader: kernel::READER,
@@ -216,6 +216,7 @@ impl V8Layout {
                 (kernel::WORD_SHARED, self.function_shared),
                 (kernel::WORD_FIRST_FUNCTION, self.functions.0.into()),
                 (kernel::WORD_LAST_FUNCTION, self.functions.1.into()),
+                (kernel::WORD_BYTECODE, self.bytecode_type.into()),
             ]),
         }
     }

@@ -1,6 +1,6 @@
 //! V8, in Node.js 18 to 26: functions of JavaScript that are interpreted, or compiled by Sparkplug, Maglev or TurboFan, with the calls inlined into them.
 //!
-//! Its frames are native frames with a frame pointer (V8's frame-constants.h): below that are the context, the function, and for an interpreted one its bytecode
+//! The frames are native frames with a frame pointer (V8's frame-constants.h): below that are the context, the function, and for an interpreted one its bytecode
 //! and the offset in it. The frames of V8's own builtins look alike. A collector moves objects at any time: functions are told by the words that describe
 //! them, and one that was moved since is another one.
 //!
@@ -19,7 +19,7 @@ use std::fs::File;
 use crate::compiled::CompiledCode;
 use crate::function::IN_TEXT;
 use crate::image::Image;
-use crate::memory::head;
+use crate::memory::{head, word_in};
 use crate::{
     CodeId, CommandLine, Detected, FrameSource, Function, Interpreter, Language, Memory, NativeFrame, Root,
     ScriptPlace, StackFrames, Unreadable,
@@ -108,11 +108,15 @@ impl StackFrames for V8 {
         _: u64,
         frame: NativeFrame,
     ) -> Result<Option<ScriptPlace>, Unreadable> {
-        let Some(fields) = frame_fields(memory, frame) else { return Ok(None) };
+        let Some(Fields { offset, bytecode, function, context }) = Fields::read(memory, frame) else {
+            return Ok(None);
+        };
         let heap = Heap { memory, layout: &self.layout };
-        let [offset, .., function, context] = fields.map(Tagged);
         let is_function = |kind| (self.layout.functions.0..=self.layout.functions.1).contains(&kind);
         if context.address().is_none() || !heap.kind(function).is_ok_and(is_function) {
+            return Ok(None);
+        }
+        if frame.has_rules && !heap.is(bytecode, self.layout.bytecode_type) {
             return Ok(None);
         }
         let shared = heap.field(function, self.layout.function_shared)?;
@@ -122,12 +126,7 @@ impl StackFrames for V8 {
         }
         let offset = offset.integer().and_then(|offset| u32::try_from(offset).ok());
         let offset = offset.unwrap_or(kernel::NO_OFFSET);
-        Ok(Some(ScriptPlace {
-            code: shared::id(heap, shared)?,
-            offset,
-            is_entry: true,
-            is_generator: false,
-        }))
+        Ok(Some(ScriptPlace { code: shared::id(heap, shared)?, offset, is_entry: true, is_generator: false }))
     }
 
     fn compiled(&self, memory: &dyn Memory, at: u64) -> Result<CompiledCode, Unreadable> {
@@ -135,18 +134,29 @@ impl StackFrames for V8 {
     }
 }
 
-/// The words below the frame pointer, if they are in the frame.
-fn frame_fields(memory: &dyn Memory, frame: NativeFrame) -> Option<[u64; 5]> {
-    let pointer = frame.cfa.checked_sub(16)?;
-    let first = pointer.checked_sub(kernel::FRAME_BYTES.into())?;
-    // A function that has not set up its frame has none of these: the memory is left over from another one.
-    if pointer - 16 < frame.sp {
-        return None;
+/// Words of a frame.
+struct Fields {
+    offset: Tagged,
+    bytecode: Tagged,
+    function: Tagged,
+    context: Tagged,
+}
+
+impl Fields {
+    /// Reads the words below the frame pointer, if they are in the frame: a function that has not set up its frame has none of these, as the memory is
+    /// left over from another one.
+    fn read(memory: &dyn Memory, frame: NativeFrame) -> Option<Fields> {
+        let pointer = frame.cfa.checked_sub(16).filter(|pointer| pointer.saturating_sub(16) >= frame.sp)?;
+        let first = pointer.checked_sub(kernel::FRAME_BYTES.into())?;
+        let bytes: [u8; kernel::FRAME_BYTES as usize] = head(memory, first).ok()?;
+        let field = |offset| Tagged(word_in(&bytes, offset));
+        Some(Fields {
+            offset: field(kernel::FRAME_OFFSET),
+            bytecode: field(kernel::FRAME_BYTECODE),
+            function: field(kernel::FRAME_FUNCTION),
+            context: field(kernel::FRAME_CONTEXT),
+        })
     }
-    let bytes: [u8; kernel::FRAME_BYTES as usize] = head(memory, first).ok()?;
-    let mut words = [0; 5];
-    words.iter_mut().zip(bytes.as_chunks().0).for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
-    Some(words)
 }
 
 /// A position in the source text, or none.

@@ -101,9 +101,14 @@ mod tests {
         let mut bytes = Vec::new();
         [2, places[0], -301, places[1] - places[0]].into_iter().for_each(|number| put(&mut bytes, number));
         let (first, second) = (Place { at: Some(5), call: None }, Place { at: Some(2), call: Some(0) });
-        assert_eq!(decode(&bytes, Statement::InSign), [Entry { offset: 1, place: first }, Entry { offset: 301, place: second }]);
+        assert_eq!(
+            decode(&bytes, Statement::InSign),
+            [Entry { offset: 1, place: first }, Entry { offset: 301, place: second }]
+        );
         let mut packed = Vec::new();
-        [2 << 1, places[0], (300 << 1) | 1, places[1] - places[0]].into_iter().for_each(|number| put(&mut packed, number));
+        [2 << 1, places[0], (300 << 1) | 1, places[1] - places[0]]
+            .into_iter()
+            .for_each(|number| put(&mut packed, number));
         assert_eq!(decode(&packed, Statement::InBit), decode(&bytes, Statement::InSign));
         bytes.truncate(bytes.len() - 1);
         assert_eq!(decode(&bytes, Statement::InSign).len(), 1, "a table that was cut");

@@ -15,6 +15,7 @@ use rustc_hash::FxHashSet;
 
 use super::effect::{After, State};
 use super::pieces::Pieces;
+use super::stated;
 use super::ways::Ways;
 use super::x86_64::{Decoder, Exit, Instruction, behind};
 
@@ -55,6 +56,8 @@ pub(super) struct Flow<'t> {
     pieces: &'t Pieces,
     /// Starts of functions, sorted.
     begins: &'t [u64],
+    /// Functions whose start and end are certain, sorted.
+    stated: &'t [Range<u64>],
     decoder: Decoder<'t>,
     /// Knowledge about each byte of the pieces: number of a state, or one of the constants above.
     known: Vec<u16>,
@@ -69,11 +72,12 @@ pub(super) struct Flow<'t> {
 }
 
 impl<'t> Flow<'t> {
-    /// Creates a flow over the code of gaps. `begins` has the starts of functions, sorted.
-    pub(super) fn new(pieces: &'t Pieces, begins: &'t [u64]) -> Self {
+    /// Creates a flow over the code of gaps. `begins` has the starts of functions, sorted; `stated` those whose start and end are certain.
+    pub(super) fn new(pieces: &'t Pieces, begins: &'t [u64], stated: &'t [Range<u64>]) -> Self {
         let bytes = pieces.bytes();
         Self {
             begins,
+            stated,
             decoder: Decoder::new(bytes),
             known: vec![NOTHING; bytes.len()],
             states: IndexSet::new(),
@@ -87,6 +91,7 @@ impl<'t> Flow<'t> {
 
     /// Returns the functions, in order.
     pub(super) fn functions(mut self) -> Vec<Function> {
+        self.stated.iter().for_each(|function| stated::follow(&mut self, function));
         let begins: Vec<_> = self.begins.iter().map(|&begin| (begin, State::BEGIN)).collect();
         Ways::follow(&mut self, &begins, false).believe(&mut self);
         for _ in 0..MOST_ROUNDS {
@@ -100,7 +105,12 @@ impl<'t> Flow<'t> {
     }
 
     pub(super) fn is_begin(&self, at: u64) -> bool {
-        self.begins.binary_search(&at).is_ok()
+        self.begins.binary_search(&at).is_ok() || self.is_stated(at)
+    }
+
+    /// Returns whether a function is stated to begin at an address.
+    fn is_stated(&self, at: u64) -> bool {
+        self.stated.binary_search_by_key(&at, |function| function.start).is_ok()
     }
 
     /// Returns whether an address is in a gap.
