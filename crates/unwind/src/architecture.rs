@@ -30,6 +30,26 @@ pub struct Epilogue {
     pub fp: Option<u64>,
 }
 
+/// Position of code that leaves for the handler of an exception and has no frame any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Landing {
+    /// The stack pointer is about to move to the handler's frame. The function's caller is not known any more.
+    Ahead,
+    /// The stack pointer has moved there; the code goes to this address next.
+    At(u64),
+}
+
+/// State of a function's caller after some of the function's instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin<A: Architecture> {
+    /// The caller is known: its registers, with the raw return address.
+    Caller(RegisterSet<A>),
+    /// The stack pointer has been replaced, and the code goes on with these registers, as longjmp does.
+    Target(RegisterSet<A>),
+    /// The return address has been overwritten, but the stack pointer has not.
+    Lost,
+}
+
 /// An architecture. Implemented only by the markers [`X86_64`](crate::x86_64::X86_64),
 /// [`Aarch64`](crate::aarch64::Aarch64) and [`Arm`](crate::arm::Arm). Registers are identified by DWARF number.
 pub trait Architecture: Copy + Eq + Debug + 'static {
@@ -173,6 +193,28 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         memory: &mut M,
     ) -> Option<(RegisterSet<Self>, Avma)> {
         let _ = (registers, is_bare, memory);
+        None
+    }
+
+    /// Returns how far a frame that rules describe as one of a function without frame has left for the handler of an exception.
+    #[doc(hidden)]
+    fn landing<M: Memory>(registers: &RegisterSet<Self>, memory: &mut M) -> Option<Landing> {
+        let _ = (registers, memory);
+        None
+    }
+
+    /// Returns whether the instructions ahead leave for the handler of an exception with the registers as they are.
+    #[doc(hidden)]
+    fn lands_soon<M: Memory>(registers: &RegisterSet<Self>, memory: &mut M) -> bool {
+        let _ = (registers, memory);
+        false
+    }
+
+    /// Returns what the instructions from `begin`, the beginning of the function, to the program counter have left of its caller. `None` if they
+    /// cannot be followed.
+    #[doc(hidden)]
+    fn origin<M: Memory>(begin: Avma, registers: &RegisterSet<Self>, memory: &mut M) -> Option<Origin<Self>> {
+        let _ = (begin, registers, memory);
         None
     }
 

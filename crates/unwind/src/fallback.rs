@@ -188,14 +188,30 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     }
 
     /// By what the code does until it returns, if a row is contradicted by that, or by the fact that the code has called.
-    pub(crate) fn by_instructions(&mut self, row: &Row, is_return: bool) -> Option<Walked> {
+    pub(crate) fn by_instructions(&mut self, row: &Row, is_return: bool) -> Option<Result<Walked, End>> {
         let is_bare = row.is_bare::<A>();
         let is_saved = matches!(row.register(A::PC), RegisterRule::Offset(..0));
         match A::LR {
-            Some(_) if is_return && is_bare => self.by_code_ahead(true),
-            Some(_) if !is_return && (is_bare || is_saved) => self.by_correction(is_bare),
+            Some(_) if is_return && is_bare => self.by_code_ahead(true).map(Ok),
+            Some(_) if !is_return && is_bare => {
+                self.by_landing().or_else(|| self.by_correction(true).map(Ok))
+            }
+            Some(_) if !is_return && is_saved => self.by_correction(false).map(Ok),
+            Some(_) if !is_return && row.register(A::PC) == RegisterRule::Undefined => {
+                self.by_link_at_root().map(Ok)
+            }
+            Some(_) if row.is_elsewhere::<A>() => self.by_origin(is_return),
             _ => None,
         }
+    }
+
+    /// The caller of code that shares its rules with a start routine, which has none: what the code does until it returns keeps the link register and
+    /// the stack pointer.
+    #[inline(never)]
+    pub(crate) fn by_link_at_root(&mut self) -> Option<Walked> {
+        let (registers, slot) = A::ahead(&self.registers, false, self.memory)?;
+        let is_bare = slot == Avma(0) && registers.sp() == self.registers.sp();
+        if is_bare { self.by_restored((registers, slot)) } else { None }
     }
 
     fn by_restored(&mut self, (registers, slot): (RegisterSet<A>, Avma)) -> Option<Walked> {
@@ -346,7 +362,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         }
     }
 
-    fn is_code(&self, return_address: Avma) -> bool {
+    pub(crate) fn is_code(&self, return_address: Avma) -> bool {
         !matches!(self.code.locate(return_address.offset(-1)), Located::Unmapped)
     }
 

@@ -59,6 +59,7 @@ mod frame;
 pub mod go;
 mod isa;
 mod learn;
+mod leaving;
 mod linux;
 pub mod made;
 mod memory;

@@ -97,6 +97,12 @@ impl Row {
         is_unmoved && matches!(self.register(A::PC), RegisterRule::Unspecified | RegisterRule::SameValue)
     }
 
+    /// Returns whether the CFA is in a register other than the stack and the frame pointer, as in assembly that replaces all registers.
+    pub(crate) fn is_elsewhere<A: Architecture>(&self) -> bool {
+        let has_base = matches!(self.cfa, CfaRule::Register { .. });
+        has_base && !self.is_on(A::SP) && !self.is_on(A::FP) && !self.is_signal
+    }
+
     /// Returns whether the CFA is an offset from register `base`.
     pub(crate) fn is_on(&self, base: u16) -> bool {
         matches!(self.cfa, CfaRule::Register { register, .. } if register == base)

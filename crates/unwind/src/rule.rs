@@ -82,7 +82,7 @@ impl Rule {
             return Some(Rule::only(Kind::Root));
         }
         let CfaRule::Register { register, offset } = row.cfa else { return None };
-        if A::lands(row) {
+        if A::lands(row) || A::LR.is_some() && A::may_land(row) {
             return None;
         }
         let kind = match register {

@@ -159,6 +159,9 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
         };
         if A::LR.is_some() && !is_return && matches!(rule.kind, Kind::Sp | Kind::Fp) {
             let is_bare = rule.kind == Kind::Sp && rule.value == 0 && rule.ra == 0;
+            if is_bare && let Some(found) = self.by_landing() {
+                return found;
+            }
             if (is_bare || rule.ra != 0)
                 && let Some(found) = self.by_correction(is_bare)
             {
@@ -172,7 +175,8 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
                 let base = self.fp()?;
                 self.compact(base, rule)
             }
-            Kind::Odd => self.odd(rule),
+            Kind::Odd => self.odd(rule, is_return),
+            Kind::Root if A::LR.is_some() && !is_return => self.by_link_at_root().ok_or(End::Root),
             Kind::Root => Err(End::Root),
             Kind::Missing | Kind::MissingHere => {
                 let _ = self.fp();
@@ -219,15 +223,26 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
 
     /// Applies a row from the side table.
     #[inline(never)]
-    fn odd(&mut self, rule: Rule) -> Result<Walked, End> {
+    fn odd(&mut self, rule: Rule, is_return: bool) -> Result<Walked, End> {
         let _ = self.fp();
         let odd = self.cache.odd(rule).ok_or(End::BadUnwindInfo)?;
         if A::LR.is_some() && self.guessed_sp && odd.row.is_on(A::SP) {
             return self.by_frame_pointer();
         }
+        if A::LR.is_some()
+            && odd.row.is_elsewhere::<A>()
+            && let Some(found) = self.by_origin(is_return)
+        {
+            return found;
+        }
+        let odd = self.cache.odd(rule).ok_or(End::BadUnwindInfo)?;
         let entered = EnteredBy::of::<A>(&odd.row);
+        let may_land = A::LR.is_some() && A::may_land(&odd.row);
         let source = Source { row: &odd.row, text: &odd.text, bias: odd.bias };
-        let caller = caller_by(&source, &self.registers, self.memory)?;
+        let mut caller = caller_by(&source, &self.registers, self.memory)?;
+        if may_land {
+            caller = self.or_first_caller(caller, is_return);
+        }
         self.enter(caller, entered)
     }
 
@@ -249,10 +264,14 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
                     }
                     Ok(Some(row)) => {
                         if let Some(found) = self.by_instructions(&row, is_return) {
-                            return Ok(found);
+                            return found;
                         }
                         let source = Source { row: &row, text: module.text(row.section), bias };
-                        (caller_by(&source, &self.registers, self.memory)?, EnteredBy::of::<A>(&row))
+                        let mut caller = caller_by(&source, &self.registers, self.memory)?;
+                        if A::LR.is_some() && A::may_land(&row) {
+                            caller = self.or_first_caller(caller, is_return);
+                        }
+                        (caller, EnteredBy::of::<A>(&row))
                     }
                 }
             }

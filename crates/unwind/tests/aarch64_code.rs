@@ -12,12 +12,17 @@ use plumb_unwind::{
 
 /// Functions of 0x100 bytes each: one with a frame record at the bottom of a frame of 32 bytes, which every walk here
 /// goes through; a leaf; one that has popped its return address; one that a stub jumps to with its return address pushed; one
-/// that keeps its return address in `x13`.
+/// that keeps its return address in `x13`; one with the rules of what it jumps to; one that may leave for a handler; a start routine;
+/// one that removes a large frame.
 const CALLER: u64 = FUNCTION;
 const LEAF: u64 = FUNCTION + 0x100;
 const POPPED: u64 = FUNCTION + 0x200;
 const PUSHED: u64 = FUNCTION + 0x300;
 const KEEPS: u64 = FUNCTION + 0x400;
+const JUMPS: u64 = FUNCTION + 0x500;
+const UNWINDS: u64 = FUNCTION + 0x600;
+const STARTS: u64 = FUNCTION + 0x700;
+const LARGE: u64 = FUNCTION + 0x800;
 /// Code without rules.
 const CODE: u64 = 0x6000_0000;
 const STACK: u64 = 0xffff_0000_0000;
@@ -51,6 +56,15 @@ fn process() -> Process {
     frames.fde(cie, &absolute(PUSHED, 0x100), Some(&[]), &[0x44, 0x11, 16, 0x7f]);
     // register return address x13
     frames.fde(cie, &absolute(KEEPS, 0x100), Some(&[]), &[0x09, 16, 13]);
+    // advance_loc 4; def_cfa x0+0; offset_extended_sf return address cfa+88
+    frames.fde(cie, &absolute(JUMPS, 0x100), Some(&[]), &[0x44, 0x0c, 0, 0, 0x11, 16, 0x75]);
+    // def_cfa_offset 64; offset x0 cfa-48; offset x29 cfa-64; offset return address cfa-56
+    let unwinds = [0x0e, 64, 0x80, 6, 0x80 | 29, 8, 0x90, 7];
+    frames.fde(cie, &absolute(UNWINDS, 0x80), Some(&[]), &unwinds);
+    // undefined return address
+    frames.fde(cie, &absolute(STARTS, 0x100), Some(&[]), &[0x07, 16]);
+    // def_cfa_offset 64; advance_loc 4; def_cfa_offset 0
+    frames.fde(cie, &absolute(LARGE, 0x100), Some(&[]), &[0x0e, 64, 0x44, 0x0e, 0]);
     let eh_frame = Some(Section { address: Svma(SECTION), bytes: frames.bytes });
     Process(Module::new(Sections { eh_frame, isa: Isa::Aarch64, ..Sections::default() }))
 }
@@ -76,6 +90,9 @@ impl Memory for Contents {
     }
 }
 
+/// `bl UNWINDS` at `CALLER + 4`.
+const CALL: u32 = 0x9400_0000 + (UNWINDS - CALLER - 4) as u32 / 4;
+
 /// As [`run_at`], with code without rules.
 fn run(code: &[u32], words: &[u64], caller: usize, change: impl Fn(&mut Registers)) -> (Vec<Walked>, End) {
     run_at(CODE, code, words, caller, change)
@@ -94,7 +111,7 @@ fn run_at(
     stack.resize(caller, 0x7777);
     stack.extend([0, NOWHERE, 0, 0, 0]);
     let mut contents = Contents { code: (at..).step_by(4).zip(code.iter().copied()).collect(), stack };
-    contents.code.insert(CALLER + 4, 0x9400_0000);
+    contents.code.insert(CALLER + 4, CALL);
     let mut start = Registers::new(at, STACK);
     start.set(X30, CALLER + 8);
     start.set(FP, STACK + 8 * caller as u64);
@@ -217,4 +234,96 @@ fn code_contradicts_rules_that_describe_calls_alone() {
         start.set(1, CALLER + 8);
     });
     check(found, &[LEAF + 8]);
+}
+
+#[test]
+fn code_that_replaces_all_registers_has_a_caller_up_to_there() {
+    // mov x13, x30; ldp x19, x20, [x0]; tbnz w16, #0, .+8; b .-8; eor x30, x4, x3; eor x5, x4, x3; mov sp, x5; cmp x1, #0; br x30
+    let code = [
+        0xaa1e_03ed,
+        0xa940_5013,
+        0x3700_0050,
+        0x17ff_fffe,
+        0xca03_009e,
+        0xca03_0085,
+        0x9100_00bf,
+        0xf100_003f,
+        0xd61f_03c0,
+    ];
+    for at in [1, 2, 4] {
+        let pc = JUMPS + 4 * at;
+        check(run_at(JUMPS, &code, &[], 0, |start| start.set(32, pc)), &[pc]);
+    }
+    // The link register has the target's address, but x13 has the caller's still.
+    let pc = JUMPS + 4 * 6;
+    let found = run_at(JUMPS, &code, &[], 0, |start| {
+        start.set(32, pc);
+        start.set(X30, LEAF + 8);
+        start.set(13, CALLER + 8);
+    });
+    check(found, &[pc]);
+    // The stack pointer is the target's.
+    let pc = JUMPS + 4 * 7;
+    check(run_at(JUMPS, &code, &[], 0, |start| start.set(32, pc)), &[pc]);
+    // No register has the caller's address.
+    let code = [0xd503_201f, 0xca03_009e, 0xca03_0085, 0x9100_00bf, 0xd61f_03c0];
+    let (frames, end) = run_at(JUMPS, &code, &[], 0, |start| start.set(32, JUMPS + 8));
+    assert_eq!((frames.len(), end), (1, End::RegisterUnknown));
+}
+
+#[test]
+fn code_without_a_frame_goes_to_a_handler() {
+    // cbz x4, .+12; add sp, sp, x5; br x6; ret
+    let code = [0xb400_0064, 0x8b25_63ff, 0xd61f_00c0, RET];
+    for (at, distance, expected) in
+        [(0, 32, (1, End::RegisterUnknown)), (1, 32, (1, End::RegisterUnknown)), (2, 32, (3, End::NotMapped))]
+    {
+        let (frames, end) = run_at(LEAF, &code, &[], 0, |start| {
+            start.set(32, LEAF + 4 * at);
+            start.set(5, distance);
+            start.set(6, CALLER + 8);
+        });
+        assert_eq!((frames.len(), end), expected, "{at}");
+        assert!(frames.iter().skip(1).take(1).all(|frame| !frame.is_return), "the handler has called nobody");
+    }
+    // The function returns.
+    let added = [0x8b24_63ff, RET];
+    for at in [0, 1] {
+        let pc = LEAF + 4 * at;
+        let found = run_at(LEAF, &added, &[], 0, |start| {
+            start.set(32, pc);
+            start.set(4, 0);
+        });
+        check(found, &[pc]);
+    }
+    // A large frame, too, is removed by such an instruction.
+    let pc = LARGE + 4;
+    let (frames, end) = run_at(LARGE, &added, &[], 0, |start| {
+        start.set(32, pc);
+        start.set(4, 64);
+    });
+    assert!(frames.iter().skip(1).all(|frame| frame.is_return), "{frames:?}");
+    check((frames, end), &[pc]);
+}
+
+#[test]
+fn an_unwinder_keeps_its_first_return_address() {
+    // The slot has that of a handler's function by now, and the frame has the caller's.
+    let words = [STACK + 640, LEAF + 8, 0, 0, 0x1111, CALLER + 8, 0, 0];
+    let code = [0xd503_201f, 0xd503_201f];
+    check(run_at(UNWINDS, &code, &words, 8, |start| start.set(32, UNWINDS + 4)), &[UNWINDS + 4]);
+    // Code that leaves for the handler, which follows a call of the unwinder itself: ldp x29, x30, [sp]; add sp, sp, #64; add sp, sp, x4; ret
+    let words = [STACK + 640, CALLER + 8, 0, 0, 0x1111, CALLER + 8, 0, 0];
+    let code = [0xd503_201f, 0xa940_7bfd, 0x9101_03ff, 0x8b24_63ff, RET];
+    check(run_at(UNWINDS, &code, &words, 8, |start| start.set(32, UNWINDS + 4)), &[UNWINDS + 4]);
+}
+
+#[test]
+fn code_behind_a_start_routine_shares_its_rules() {
+    // nop; mov x29, #0; mov x30, #0; bl .; nop; b .+4; stp x29, x30, [sp, #-16]!
+    let code = [0xd503_201f, 0xd280_001d, 0xd280_001e, 0x9400_0000, 0xd503_201f, 0x1400_0001, 0xa9bf_7bfd];
+    let pc = STARTS + 16;
+    check(run_at(STARTS, &code, &[], 0, |start| start.set(32, pc)), &[pc]);
+    let (frames, end) = run_at(STARTS, &code, &[], 0, |start| start.set(X30, 0));
+    assert_eq!((frames.len(), end), (1, End::Root));
 }

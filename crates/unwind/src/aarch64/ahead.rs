@@ -4,6 +4,7 @@
 //! register then: it is still there, or is loaded from the stack on the way. So any path will do, and conditional branches
 //! are taken only if the code behind them leads nowhere.
 
+use super::code::Code;
 use super::decode::{Access, Effect, effect};
 use super::{Registers, SP, X29, X30};
 use crate::address::Avma;
@@ -16,8 +17,6 @@ const MOST_OF_EPILOGUE: usize = 12;
 const MOST_OF_FRAME: usize = 100;
 /// Maximum number of branches that are tried later.
 const BRANCHES: usize = 16;
-/// Number of bytes of code that are read at a time.
-const CHUNK: usize = 64;
 /// `stp x16, x30, [sp, #-16]!`: begins the stub that all stubs for lazy binding go to. It does not return but jumps.
 const LAZY: u32 = 0xa9bf_7bf0;
 /// Number of bytes of that stub behind this instruction.
@@ -295,6 +294,9 @@ fn step<M: Memory>(path: &mut Path, code: &mut Code<'_, M>) -> Step {
         Effect::Access(access) => path.access(access),
         Effect::Add { to, from, offset } => path.add((to, from), offset),
         Effect::Writes(register) => path.write(register, None),
+        Effect::Loads(registers) => {
+            registers.into_iter().flatten().for_each(|register| path.write(register, None))
+        }
         Effect::Move { to, from } => path.copy(to, from),
         Effect::Call => {
             path.changed = u32::MAX;
@@ -323,32 +325,5 @@ fn leave_lazy_stub<M: Memory>(path: &mut Path, jump: u64, code: &mut Code<'_, M>
         if let Some(sp) = path.sp.filter(|&sp| sp > path.start) {
             path.set(X30, Value::At(sp - 8));
         }
-    }
-}
-
-/// Code of the process, read in parts.
-struct Code<'m, M> {
-    memory: &'m mut M,
-    at: u64,
-    bytes: [u8; CHUNK],
-}
-
-impl<'m, M: Memory> Code<'m, M> {
-    fn new(memory: &'m mut M) -> Self {
-        Code { memory, at: 0, bytes: [0; CHUNK] }
-    }
-
-    /// Returns the instruction at `pc`.
-    fn word(&mut self, pc: u64) -> Option<u32> {
-        let part = pc - pc % CHUNK as u64;
-        if self.at != part {
-            if !self.memory.read_code(Avma(part), &mut self.bytes) {
-                self.at = 0;
-                return None;
-            }
-            self.at = part;
-        }
-        let rest = self.bytes.get((pc - part) as usize..)?;
-        rest.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
     }
 }

@@ -16,6 +16,8 @@ pub(super) enum Effect {
     Move { to: u16, from: u16 },
     /// Changes the register, to a value that does not matter.
     Writes(u16),
+    /// Loads registers from memory that is not the stack.
+    Loads([Option<u16>; 2]),
     /// Calls, and goes on behind the call.
     Call,
     /// Goes elsewhere by this distance.
@@ -104,7 +106,11 @@ fn memory(word: u32) -> Effect {
     let first = (word & 31) as u16;
     let loads = if pair || is_vector { word >> 22 & 1 != 0 } else { word >> 22 & 3 != 0 };
     if base != SP || !(pair || single) {
-        return if loads && !is_vector && (pair || single) { loaded(word, pair) } else { Effect::Plain };
+        let literal = word & 0x3b00_0000 == 0x1800_0000;
+        let exclusive = word & 0x3f00_0000 == 0x0800_0000 && word >> 22 & 1 != 0;
+        let prefetches = word >> 30 == 3 && if literal { true } else { single && word >> 22 & 3 == 2 };
+        let loads = !is_vector && !prefetches && (literal || exclusive || loads && (pair || single));
+        return if loads { loaded(word, pair) } else { Effect::Plain };
     }
     let wide = if pair { word >> 30 == 2 } else { word >> 30 == 3 && word >> 23 & 1 == 0 };
     let register = |number: u16| Some(number).filter(|&number| wide && !is_vector && number != SP);
@@ -115,9 +121,8 @@ fn memory(word: u32) -> Effect {
 
 /// Effect of a load that is not from the stack.
 fn loaded(word: u32, pair: bool) -> Effect {
-    let registers = [(word & 31) as u16, (word >> 10 & 31) as u16];
-    let preserved = registers[..1 + usize::from(pair)].iter().find(|register| (19..=X30).contains(register));
-    preserved.map_or(Effect::Plain, |&register| Effect::Writes(register))
+    let register = |at: u32| Some((word >> at & 31) as u16).filter(|&register| register <= X30);
+    Effect::Loads([register(0), if pair { register(10) } else { None }])
 }
 
 /// Offset of a pair's first word, and the amount that the base moves.
@@ -178,7 +183,7 @@ mod tests {
             // stp d8, d9, [sp, #-16]!; ldr w0, [sp, #4]; ldp x0, x30, [x1]
             (0x6dbf_27e8, access(false, -16, -16, [None; 2])),
             (0xb940_07e0, access(true, 4, 0, [None; 2])),
-            (0xa940_7820, Effect::Writes(30)),
+            (0xa940_7820, Effect::Loads([Some(0), Some(30)])),
             // sub sp, sp, #0x1, lsl #12; add x29, sp, #16; mov sp, x29
             (0xd140_07ff, Effect::Add { to: SP, from: SP, offset: -0x1000 }),
             (0x9100_43fd, Effect::Add { to: X29, from: SP, offset: 16 }),

@@ -4,14 +4,17 @@
 //! unwind rule needs them.
 
 mod ahead;
+mod behind;
+mod code;
 mod decode;
+mod landing;
 mod linux;
 mod numbers;
 mod signal;
 mod thread;
 
 use crate::address::Avma;
-use crate::architecture::Architecture;
+use crate::architecture::{Architecture, Landing, Origin};
 use crate::isa::Isa;
 use crate::memory::Memory;
 use crate::row::Row;
@@ -58,6 +61,22 @@ impl Architecture for Aarch64 {
         memory: &mut M,
     ) -> Option<(Registers, Avma)> {
         if is_trampoline_row(row) { signal::context(registers, memory) } else { None }
+    }
+
+    fn may_land(row: &Row) -> bool {
+        landing::may_land(row)
+    }
+
+    fn landing<M: Memory>(registers: &Registers, memory: &mut M) -> Option<Landing> {
+        landing::at(registers, memory)
+    }
+
+    fn lands_soon<M: Memory>(registers: &Registers, memory: &mut M) -> bool {
+        landing::is_ahead(registers, memory)
+    }
+
+    fn origin<M: Memory>(begin: Avma, registers: &Registers, memory: &mut M) -> Option<Origin<Self>> {
+        behind::origin(begin, registers, memory)
     }
 
     fn ahead<M: Memory>(registers: &Registers, is_return: bool, memory: &mut M) -> Option<(Registers, Avma)> {

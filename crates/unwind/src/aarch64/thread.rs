@@ -25,7 +25,7 @@ pub(super) fn ends_thread<M: Memory>(pc: Avma, memory: &mut M) -> bool {
             Effect::Plain if word == SVC => return number.is_some_and(|number| EXITS.contains(&number)),
             // mov x8, #number
             Effect::Writes(8) if word & 0x7fe0_0000 == 0x5280_0000 => number = Some(word >> 5 & 0xffff),
-            Effect::Plain | Effect::Writes(_) | Effect::Move { .. } => {}
+            Effect::Plain | Effect::Writes(_) | Effect::Loads(_) | Effect::Move { .. } => {}
             _ => return false,
         }
     }

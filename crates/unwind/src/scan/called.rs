@@ -69,7 +69,7 @@ impl Begin {
 
 /// Evidence that a call gives about its callee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Called {
+pub(crate) enum Called {
     /// Leads to another function.
     Elsewhere,
     /// Could lead anywhere: it goes through a register or memory, or to a function of another file.
@@ -225,6 +225,16 @@ pub(crate) fn may_have_called<A: Architecture, C: CodeMap, M: Memory>(
     let callee = Callee::at(code, here, Avma(0));
     let is_known = matches!(callee.begin, Begin::At(_) | Begin::From(_));
     !is_known || came::<A, C>(code, &mut CodeOf(memory), pc, callee) != Came::Never
+}
+
+/// As [`follows_call`], as far as memory provides code, for the function with rules at `here`.
+pub(crate) fn called<A: Architecture, C: CodeMap, M: Memory>(
+    code: &C,
+    memory: &mut M,
+    pc: Avma,
+    here: Avma,
+) -> Option<Called> {
+    follows_call::<A, C>(code, &mut CodeOf(memory), pc, Callee::at(code, here, Avma(0)))
 }
 
 /// Code read from memory.

@@ -66,7 +66,10 @@ fn doubt<A: Architecture, C: CodeMap>(
         End::NoUnwindInfo | End::ProbedReturn => None,
         _ => return None,
     };
-    let landing = frames.iter().take(MOST_INNER).position(|&frame| may_land::<A, C>(code, cache, frame));
+    // The walk itself finds the frame's first caller if there is a link register.
+    let is_unknown = A::LR.is_none();
+    let landing =
+        frames.iter().take(MOST_INNER).position(|&frame| is_unknown && may_land::<A, C>(code, cache, frame));
     landing.map(Doubt::Landing).or(by_rules.map(Doubt::Rules))
 }
 

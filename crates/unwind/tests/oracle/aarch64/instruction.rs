@@ -34,6 +34,11 @@ pub fn kind(code: &[u8]) -> Kind {
     }
 }
 
+/// Returns the register that an instruction jumps through.
+pub fn jumps_through(word: u32) -> Option<u16> {
+    (kind(&word.to_le_bytes()) == Kind::Jump).then_some((word >> 5 & 31) as u16)
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exclusive {
     Load,

@@ -26,6 +26,8 @@ const X30: u16 = 30;
 
 /// Number of instructions of a program from tests/programs that are stepped: an emulated machine takes 1 ms for each.
 pub const CAP_OF_OWN: u64 = 30_000;
+/// Number of instructions of a program that handles exceptions: it has reached some handlers.
+pub const CAP_OF_LANDING: u64 = 60_000;
 /// Function from which a large one of them is stepped.
 pub const BEGIN_OF_OWN: Option<&str> = Some("main");
 /// Number of instructions of an installed program that are stepped from a function on.

@@ -24,6 +24,8 @@ const RDI: u16 = 5;
 
 /// Number of instructions of a program from tests/programs that are stepped.
 pub const CAP_OF_OWN: u64 = u64::MAX;
+/// Number of instructions of a program that handles exceptions.
+pub const CAP_OF_LANDING: u64 = u64::MAX;
 /// Function from which a large one of them is stepped: all of it.
 pub const BEGIN_OF_OWN: Option<&str> = None;
 /// Number of instructions of an installed program that are stepped from a function on.
