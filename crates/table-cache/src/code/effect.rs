@@ -1,6 +1,8 @@
 //! Location of a function's frame, and how instructions change it.
 //!
-//! Elsewhere: the effect of each instruction (`x86_64`).
+//! Elsewhere: the effect of each instruction (`x86_64`, `aarch64`).
+
+use plumb_unwind::Isa;
 
 /// Location of a function's frame at one of its instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,6 +11,20 @@ pub(super) struct State {
     pub(super) sp: Option<i32>,
     pub(super) fp: FramePointer,
     pub(super) saved: Saved,
+    pub(super) ra: ReturnAddress,
+}
+
+/// Location of the return address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum ReturnAddress {
+    /// Just below the CFA, where calls push it.
+    Pushed,
+    /// In the link register, where calls leave it.
+    InLink,
+    /// At this offset from the CFA.
+    At(i32),
+    /// Unknown.
+    Lost,
 }
 
 /// Value of the frame pointer.
@@ -54,23 +70,39 @@ impl After {
     /// Classifies a computed state; `None` means that the effect is unknown.
     pub(super) fn of(state: Option<State>) -> Self {
         match state {
-            // The memory above the CFA belongs to the caller.
-            Some(State { sp: Some(sp), .. }) if sp < 8 => After::Never,
+            Some(state @ State { sp: Some(sp), .. }) if sp < state.least() => After::Never,
             Some(State { sp: Some(sp), .. }) if sp > MOST => After::Unknown,
-            Some(State { sp: None, fp, .. }) if !matches!(fp, FramePointer::Below(8..)) => After::Unknown,
-            None => After::Unknown,
+            Some(state @ State { sp: None, .. }) if !state.is_known_by_fp() => After::Unknown,
+            None | Some(State { ra: ReturnAddress::Lost, .. }) => After::Unknown,
             Some(state) => After::Known(state),
         }
     }
 }
 
 impl State {
-    /// State at the start of a function.
-    pub(super) const BEGIN: State = State { sp: Some(8), fp: FramePointer::Other, saved: Saved::Not };
+    /// Returns the state at the start of a function.
+    pub(super) const fn begin(isa: Isa) -> State {
+        let (sp, ra) = match isa {
+            Isa::X86_64 => (8, ReturnAddress::Pushed),
+            Isa::Aarch64 | Isa::Arm => (0, ReturnAddress::InLink),
+        };
+        State { sp: Some(sp), fp: FramePointer::Other, saved: Saved::Not, ra }
+    }
 
-    /// Returns whether the stack pointer and the frame pointer have the values that they had at the function's start.
+    /// Returns whether the stack pointer, the frame pointer and the return address are as they were at the function's start.
     pub(super) fn is_as_at_begin(self) -> bool {
-        (self.sp, self.saved) == (State::BEGIN.sp, State::BEGIN.saved)
+        let is_kept = matches!(self.ra, ReturnAddress::Pushed | ReturnAddress::InLink);
+        self.sp == Some(self.least()) && self.saved == Saved::Not && is_kept
+    }
+
+    /// The smallest distance in bytes from the stack pointer up to the CFA: the memory above belongs to the caller.
+    fn least(self) -> i32 {
+        if self.ra == ReturnAddress::Pushed { 8 } else { 0 }
+    }
+
+    /// Returns whether the frame pointer says where the frame is.
+    pub(super) fn is_known_by_fp(self) -> bool {
+        matches!(self.fp, FramePointer::Below(below) if below >= self.least())
     }
 
     /// Merges two states that lead to the same code. If both have the same frame by the frame pointer, the stack
@@ -86,7 +118,7 @@ impl State {
 
     /// Returns the state with an unknown stack pointer, if the frame is known by the frame pointer.
     pub(super) fn by_fp(self) -> State {
-        if matches!(self.fp, FramePointer::Below(8..)) { State { sp: None, ..self } } else { self }
+        if self.is_known_by_fp() { State { sp: None, ..self } } else { self }
     }
 
     /// Returns the state after `taken` bytes were allocated on the stack.

@@ -11,13 +11,15 @@
 use std::ops::Range;
 
 use indexmap::IndexSet;
+use plumb_unwind::Isa;
 use rustc_hash::FxHashSet;
 
 use super::effect::{After, State};
+use super::exit::Exit;
+use super::isa::{Decoder, Instruction, behind};
 use super::pieces::Pieces;
 use super::stated;
 use super::ways::Ways;
-use super::x86_64::{Decoder, Exit, Instruction, behind};
 
 /// A function or a part of one, with the state from each of these addresses on.
 #[derive(Debug)]
@@ -59,6 +61,8 @@ pub(super) struct Flow<'t> {
     /// Functions whose start and end are certain, sorted.
     stated: &'t [Range<u64>],
     decoder: Decoder<'t>,
+    /// State at the start of a function.
+    begin: State,
     /// Knowledge about each byte of the pieces: number of a state, or one of the constants above.
     known: Vec<u16>,
     states: IndexSet<State>,
@@ -73,12 +77,13 @@ pub(super) struct Flow<'t> {
 
 impl<'t> Flow<'t> {
     /// Creates a flow over the code of gaps. `begins` has the starts of functions, sorted; `stated` those whose start and end are certain.
-    pub(super) fn new(pieces: &'t Pieces, begins: &'t [u64], stated: &'t [Range<u64>]) -> Self {
+    pub(super) fn new(isa: Isa, pieces: &'t Pieces, begins: &'t [u64], stated: &'t [Range<u64>]) -> Self {
         let bytes = pieces.bytes();
         Self {
             begins,
             stated,
-            decoder: Decoder::new(bytes),
+            decoder: Decoder::new(isa, bytes),
+            begin: State::begin(isa),
             known: vec![NOTHING; bytes.len()],
             states: IndexSet::new(),
             called: FxHashSet::default(),
@@ -92,7 +97,7 @@ impl<'t> Flow<'t> {
     /// Returns the functions, in order.
     pub(super) fn functions(mut self) -> Vec<Function> {
         self.stated.iter().for_each(|function| stated::follow(&mut self, function));
-        let begins: Vec<_> = self.begins.iter().map(|&begin| (begin, State::BEGIN)).collect();
+        let begins: Vec<_> = self.begins.iter().map(|&begin| (begin, self.begin)).collect();
         Ways::follow(&mut self, &begins, false).believe(&mut self);
         for _ in 0..MOST_ROUNDS {
             let (others, before) = (self.others(), self.learnt);
@@ -102,6 +107,11 @@ impl<'t> Flow<'t> {
             }
         }
         self.rows()
+    }
+
+    /// Returns the state at the start of a function.
+    pub(super) fn begin(&self) -> State {
+        self.begin
     }
 
     pub(super) fn is_begin(&self, at: u64) -> bool {
@@ -156,7 +166,7 @@ impl<'t> Flow<'t> {
     /// Returns whether a function begins at an address in a state, as far as is known yet.
     fn is_first(&self, at: u64, state: State) -> bool {
         let is_guess = at.is_multiple_of(ALIGNED) && !self.jumped.contains(&at);
-        state == State::BEGIN && (self.is_begin(at) || is_guess)
+        state == self.begin && (self.is_begin(at) || is_guess)
     }
 
     /// Returns whether a function is known to begin at an address or after padding there.
@@ -230,7 +240,7 @@ impl<'t> Flow<'t> {
             if known == Known::Nothing && has_ended {
                 let start = instruction.address();
                 if start.is_multiple_of(ALIGNED) || start == range.start {
-                    others.push((start, State::BEGIN));
+                    others.push((start, self.begin));
                 }
                 let states = switched.map(|state: State| [state, state.by_fp()]);
                 others.extend(states.into_iter().flatten().map(|state| (start, state)));

@@ -9,9 +9,10 @@ use std::ops::Range;
 
 use plumb_process::SectionReader;
 
-use super::effect::{After, FramePointer, State};
+use super::effect::{After, ReturnAddress, State};
+use super::exit::Exit;
 use super::flow::{Flow, Known};
-use super::x86_64::{Exit, Instruction};
+use super::isa::Instruction;
 
 /// Bytes of a symbol (gABI, "Symbol Table").
 const SYMBOL: usize = 24;
@@ -51,13 +52,9 @@ fn function(symbol: &[u8; SYMBOL], gaps: &[Range<u64>]) -> Option<Range<u64>> {
 /// Follows the paths of a function from its start, and records the state at each instruction.
 pub(super) fn follow(flow: &mut Flow<'_>, function: &Range<u64>) {
     let size = usize::try_from(function.end - function.start).unwrap_or(0);
-    let mut paths = Paths {
-        flow,
-        function,
-        from: vec![(function.start, State::BEGIN)],
-        visits: vec![0; size],
-        frame: None,
-    };
+    let begin = flow.begin();
+    let mut paths =
+        Paths { flow, function, from: vec![(function.start, begin)], visits: vec![0; size], frame: None };
     paths.follow();
     let Some(frame) = paths.frame else { return };
     while let Some(at) = paths.unreached() {
@@ -103,7 +100,7 @@ impl Paths<'_, '_> {
             self.flow.instruction(at).filter(|instruction| instruction.next() <= self.function.end)?;
         self.flow.learn(&instruction, state);
         self.flow.note(&instruction);
-        if matches!(state.fp, FramePointer::Below(8..)) {
+        if state.is_known_by_fp() {
             self.frame.get_or_insert(state.by_fp());
         }
         self.after(&instruction, state)
@@ -115,6 +112,8 @@ impl Paths<'_, '_> {
                 (next, After::Known(after)) => Some((next, after)),
                 (_, After::Unknown | After::Never) => None,
             },
+            // The call has put its own return address in the link register.
+            Exit::Call(_) if state.ra == ReturnAddress::InLink => None,
             Exit::Call(_) => Some((instruction.next(), state.by_fp())),
             Exit::Jump { to, is_conditional } => {
                 self.from.extend(to.map(|to| (to, state)));

@@ -4,10 +4,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use plumb_fixtures::random::Random;
+use plumb_fixtures::{Requirement, needs_command};
 use plumb_process::{Elf, Section};
-use plumb_unwind::{CfaRule, Isa, Module, RegisterRule, Sections, Svma};
+use plumb_unwind::{CfaRule, Isa, Module, RegisterRule, Sections, Svma, aarch64};
 
-use super::effect::{FramePointer, State};
+use super::effect::{FramePointer, ReturnAddress, State};
 use super::flow::{Flow, Function};
 use super::pieces::Pieces;
 use super::{begins, read, stated, with_entries};
@@ -29,20 +30,20 @@ struct Compared {
 }
 
 /// `with_symbols`: where functions begin and end is taken from the symbol table.
-fn compare(path: &Path, with_symbols: bool) -> Compared {
+fn compare(path: &Path, isa: Isa, with_symbols: bool) -> Compared {
     let file = File::open(path).unwrap();
     let mut sections = Elf::read(&file).unwrap().unwind_sections(&file);
     let code = sections.code.take().unwrap();
     let symbols = sections.symbols.take().filter(|_| with_symbols);
-    let module = module_of(sections, Isa::X86_64, None);
+    let module = module_of(sections, isa, None);
     let all = code.address..code.address + code.size();
     let piece = read(&code, &all).unwrap();
     let gaps = module.gaps(Svma(all.start)..Svma(all.end));
     let without: u64 = gaps.iter().map(|gap| gap.end.0 - gap.start.0).sum();
     let mut compared = Compared { all: all.end - all.start - without, ..Compared::default() };
-    let begins = begins::called(&code, std::slice::from_ref(&all));
+    let begins = begins::called(isa, &code, std::slice::from_ref(&all));
     let stated = symbols.map_or_else(Vec::new, |symbols| stated::functions(&symbols, &[all]));
-    for Function { range, rows, .. } in Flow::new(&Pieces::new([piece]), &begins, &stated).functions() {
+    for Function { range, rows, .. } in Flow::new(isa, &Pieces::new([piece]), &begins, &stated).functions() {
         let ends = rows.iter().skip(1).map(|&(at, _)| at).chain([range.end]);
         for (&(start, state), end) in rows.iter().zip(ends) {
             compare_row(&module, start..end, state, &mut compared);
@@ -59,17 +60,31 @@ fn compare_row(module: &Module<Vec<u8>>, range: std::ops::Range<u64>, state: Sta
             continue;
         };
         let until = row.range.end.0.clamp(at + 1, range.end);
-        let is_caller = match (row.cfa, state) {
-            (CfaRule::Register { register: RSP, offset }, State { sp: Some(sp), .. }) => {
-                i64::from(sp) == offset
+        let (sp, fp, ra) = match module.isa() {
+            Isa::Aarch64 => (aarch64::SP, aarch64::FP, aarch64::PC),
+            _ => (RSP, RBP, RETURN),
+        };
+        let is_frame = match (row.cfa, state) {
+            (CfaRule::Register { register, offset }, State { sp: Some(below), .. }) if register == sp => {
+                i64::from(below) == offset
             }
-            (CfaRule::Register { register: RBP, offset }, State { fp: FramePointer::Below(below), .. }) => {
+            (CfaRule::Register { register, offset }, State { fp: FramePointer::Below(below), .. })
+                if register == fp =>
+            {
                 i64::from(below) == offset
             }
             // Other rows cannot be compared.
             _ => true,
         };
-        let has_caller = !row.is_signal && row.register(RETURN) != RegisterRule::Undefined;
+        let is_return_address = match (row.register(ra), state.ra) {
+            (_, ReturnAddress::Pushed) => true,
+            (RegisterRule::Offset(offset), ReturnAddress::At(at)) => i64::from(at) == offset,
+            // The register has it until the first call, and once it is loaded again; compilers say so later.
+            (RegisterRule::Unspecified | RegisterRule::SameValue | RegisterRule::Offset(_), _) => true,
+            _ => false,
+        };
+        let is_caller = is_frame && is_return_address;
+        let has_caller = !row.is_signal && row.register(ra) != RegisterRule::Undefined;
         compared.made += until - at;
         compared.wrong += if is_caller || !has_caller { 0 } else { until - at };
         at = until;
@@ -83,11 +98,35 @@ fn rules_are_those_that_compilers_write() {
     for (path, with_symbols, least) in
         [(this(), false, 50), (PathBuf::from("/bin/bash"), false, 50), (this(), true, 90)]
     {
-        let compared = compare(&path, with_symbols);
+        let compared = compare(&path, Isa::X86_64, with_symbols);
         println!("{}: {compared:?}", path.display());
         assert!(compared.made * 100 > compared.all * least, "{compared:?}");
         assert!(compared.wrong * 1000 < compared.made, "{compared:?}");
     }
+}
+
+/// A program with the C library in it, which has rules for its code.
+#[test]
+fn rules_of_aarch64_are_those_that_compilers_write() {
+    let gcc = "aarch64-linux-gnu-gcc";
+    if !needs_command(Requirement::Cross, gcc) {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tmp/code-aarch64");
+    std::fs::create_dir_all(&folder).unwrap();
+    let (source, program) = (folder.join("program.c"), folder.join("program"));
+    std::fs::write(
+        &source,
+        "#include <stdio.h>\nint main(int n, char **all) { return printf(all[0], n); }\n",
+    )
+    .unwrap();
+    let built =
+        std::process::Command::new(gcc).args(["-O2", "-static", "-o"]).args([&program, &source]).status();
+    assert!(built.is_ok_and(|status| status.success()));
+    let compared = compare(&program, Isa::Aarch64, false);
+    println!("{compared:?}");
+    assert!(compared.made * 4 > compared.all * 3, "{compared:?}");
+    assert!(compared.wrong * 1000 < compared.made, "{compared:?}");
 }
 
 fn functions(bytes: Vec<u8>) -> Vec<Function> {
@@ -98,11 +137,11 @@ fn functions_of<const N: usize>(pieces: [Section; N]) -> Vec<Function> {
     let gaps = pieces.each_ref().map(|piece| piece.address..piece.address + piece.bytes.len() as u64);
     let mut begins = Vec::new();
     for piece in &pieces {
-        begins::search(&piece.bytes, piece.address, &gaps, &mut begins);
+        begins::search(Isa::X86_64, &piece.bytes, piece.address, &gaps, &mut begins);
     }
     begins.sort_unstable();
     begins.dedup();
-    Flow::new(&Pieces::new(pieces), &begins, &[]).functions()
+    Flow::new(Isa::X86_64, &Pieces::new(pieces), &begins, &[]).functions()
 }
 
 /// Returns the state at an address.
@@ -173,7 +212,8 @@ fn a_part_in_another_place_has_its_function_s_frame() {
     assert_eq!([0x1000, 0x1005, 0x201c].map(sp), [Some(Some(48)); 3], "{functions:x?}");
     let first = |at| functions.iter().find(|function| function.range.contains(&at)).map(|one| one.is_first);
     assert_eq!([0x1000, 0x2010, 0x201c].map(first), [Some(false), Some(true), Some(false)]);
-    let module = with_entries(Module::new(Sections::default()), &super::frames::entries(&functions, &[]));
+    let module =
+        with_entries(Module::new(Sections::default()), &super::frames::entries(Isa::X86_64, &functions, &[]));
     assert!(
         matches!(module.row(Svma(0x1004)), Ok(Some(row)) if row.cfa == CfaRule::Register { register: RSP, offset: 48 })
     );
@@ -252,7 +292,8 @@ fn odd_frames_are_told_as_far_as_they_can_be() {
     .concat();
     let functions = functions(code);
     assert!(functions.iter().any(|function| function.range.contains(&0x1010)), "{functions:x?}");
-    let module = with_entries(Module::new(Sections::default()), &super::frames::entries(&functions, &[]));
+    let module =
+        with_entries(Module::new(Sections::default()), &super::frames::entries(Isa::X86_64, &functions, &[]));
     let row = module.row(Svma(0x1015)).unwrap().expect("there is a rule");
     assert_eq!(
         (row.cfa, row.register(RBP)),
@@ -271,7 +312,10 @@ fn anything_may_be_there_instead_of_code() {
         for Function { range, rows, .. } in &functions {
             assert!(range.start < range.end && rows.is_sorted_by(|a, b| a.0 < b.0), "{range:x?} {rows:x?}");
         }
-        let module = with_entries(Module::new(Sections::default()), &super::frames::entries(&functions, &[]));
+        let module = with_entries(
+            Module::new(Sections::default()),
+            &super::frames::entries(Isa::X86_64, &functions, &[]),
+        );
         let first = functions.first().map(|function| Svma(function.range.start));
         assert!(first.is_none_or(|first| matches!(module.row(first), Ok(Some(_)))));
     }
@@ -294,11 +338,12 @@ fn what_coroutines_return_to_has_no_caller() {
         &[0x48, 0x31, 0xff, 0xe8, 0, 0xff, 0, 0xff, 0xf4], // 1022: xor %rdi, %rdi; call; hlt
         &[0xe8, 0, 0xff, 0, 0xff, 0xc3],           // 102b: call; ret
     ];
-    let roots = |gap, bytes| super::roots::of_gap(&gap, &Section { address: gap.start, bytes });
+    let roots = |gap, bytes| super::roots::of_gap(Isa::X86_64, &gap, &Section { address: gap.start, bytes });
     assert_eq!(roots(0xff9..0x1000, start_context.concat()), [0x1000]);
     let roots = roots(0x101a..0x1031, make_fcontext.concat());
     assert_eq!(roots, [0x1022]);
-    let module = with_entries(Module::new(Sections::default()), &super::frames::entries(&[], &roots));
+    let module =
+        with_entries(Module::new(Sections::default()), &super::frames::entries(Isa::X86_64, &[], &roots));
     let row = module.row(Svma(0x1021)).unwrap().expect("there is a rule");
     assert_eq!(row.register(RETURN), RegisterRule::Undefined);
     assert!(module.row(Svma(0x1020)).unwrap().is_none() && module.row(Svma(0x1022)).unwrap().is_none());
@@ -309,7 +354,68 @@ fn what_coroutines_return_to_has_no_caller() {
 fn what_has_no_byte_before_it_gets_no_rule() {
     // hlt; lea 1000(%rip), %rcx
     let code = Section { address: 0x1000, bytes: vec![0xf4, 0x48, 0x8d, 0x0d, 0xf8, 0xff, 0xff, 0xff] };
-    assert_eq!(super::roots::of_gap(&(0x1000..0x1008), &code), []);
+    assert_eq!(super::roots::of_gap(Isa::X86_64, &(0x1000..0x1008), &code), []);
     let behind = Section { address: 0xfff, bytes: [&[0x90], &*code.bytes].concat() };
-    assert_eq!(super::roots::of_gap(&(0xfff..0x1008), &behind), [0x1000]);
+    assert_eq!(super::roots::of_gap(Isa::X86_64, &(0xfff..0x1008), &behind), [0x1000]);
+}
+
+/// Instructions of aarch64 as bytes.
+fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// The link register has the return address up to the first call, which puts its own there.
+#[test]
+fn frames_of_aarch64_say_where_the_return_address_is() {
+    let code = words(&[
+        0x9400_0004, // 1000: bl 1010
+        0xd65f_03c0, // 1004: ret
+        0xd503_201f, // nop; nop
+        0xd503_201f,
+        0xd503_233f, // 1010: paciasp
+        0xa9be_7bfd, // 1014: stp x29, x30, [sp, #-32]!
+        0x9100_03fd, // 1018: mov x29, sp
+        0xf900_0bf3, // 101c: str x19, [sp, #16]
+        0xcb20_63ff, // 1020: sub sp, sp, x0
+        0xd63f_0020, // 1024: blr x1
+        0x9100_03bf, // 1028: mov sp, x29
+        0xf940_0bf3, // 102c: ldr x19, [sp, #16]
+        0xa8c2_7bfd, // 1030: ldp x29, x30, [sp], #32
+        0xd503_23bf, // 1034: autiasp
+        0xd65f_03c0, // 1038: ret
+    ]);
+    let gap = 0x1000..0x1000 + code.len() as u64;
+    let mut begins = Vec::new();
+    begins::search(Isa::Aarch64, &code, 0x1000, std::slice::from_ref(&gap), &mut begins);
+    assert_eq!(begins, [0x1010]);
+    let pieces = Pieces::new([Section { address: 0x1000, bytes: code }]);
+    let functions = Flow::new(Isa::Aarch64, &pieces, &begins, &[]).functions();
+    let entries = super::frames::entries(Isa::Aarch64, &functions, &[]);
+    let module = with_entries(Module::new(Sections { isa: Isa::Aarch64, ..Sections::default() }), &entries);
+    let row = |at| {
+        let row = module.row(Svma(at)).unwrap()?;
+        let CfaRule::Register { register, offset } = row.cfa else { return None };
+        Some((register, offset, row.register(aarch64::PC), row.register(aarch64::FP)))
+    };
+    let is_bare = |at| {
+        matches!(row(at), Some((aarch64::SP, 0, RegisterRule::Unspecified | RegisterRule::SameValue, _)))
+    };
+    assert!([0x1010, 0x1014, 0x1034, 0x1038].map(is_bare).iter().all(|&is| is), "{functions:x?}");
+    let saved = (RegisterRule::Offset(-24), RegisterRule::Offset(-32));
+    for at in [0x1018, 0x101c, 0x102c, 0x1030] {
+        assert_eq!(row(at), Some((aarch64::SP, 32, saved.0, saved.1)), "{at:x}");
+    }
+    for at in [0x1024, 0x1028] {
+        assert_eq!(row(at), Some((aarch64::FP, 32, saved.0, saved.1)), "{at:x}");
+    }
+    assert_eq!(row(0x1004), None, "its return address is nowhere");
+}
+
+/// Disassembled with objdump from musl 1.2.3: the code behind the call of a thread's function ends the thread.
+#[test]
+fn what_threads_return_to_has_no_caller_on_aarch64() {
+    // ldp x1, x0, [sp], #16; blr x1; mov x8, #93; svc #0
+    let bytes = words(&[0xa8c1_03e1, 0xd63f_0020, 0xd280_0ba8, 0xd400_0001]);
+    let piece = Section { address: 0x1000, bytes };
+    assert_eq!(super::roots::of_gap(Isa::Aarch64, &(0x1000..0x1010), &piece), [0x1008]);
 }

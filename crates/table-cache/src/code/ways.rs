@@ -8,9 +8,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::effect::{After, State};
+use super::effect::{After, ReturnAddress, State};
+use super::exit::Exit;
 use super::flow::{ALIGNED, Flow, Known};
-use super::x86_64::{Exit, Instruction};
+use super::isa::Instruction;
 
 /// Maximum number of states that are followed from one address.
 const MOST_STATES: usize = 4;
@@ -144,7 +145,9 @@ impl Ways {
             return self.end(index, false);
         }
         let may_be_next = is_doubtful && (next.is_multiple_of(ALIGNED) || flow.is_padded(next));
-        if flow.contains(next) && !may_be_next && !flow.is_next_function(next) {
+        // The call has put its own return address in the link register.
+        let may_return = state.ra != ReturnAddress::InLink;
+        if may_return && flow.contains(next) && !may_be_next && !flow.is_next_function(next) {
             self.blocks[index].returned = self.block(next, state);
         }
     }
@@ -178,7 +181,7 @@ impl Ways {
     /// Accepts functions without any end, such as ones that never return, if accepted code calls them: up to their
     /// first calls, because another function begins after the last one.
     fn endless(&mut self, flow: &Flow<'_>) -> Vec<u32> {
-        let is_called = |block: &Block| block.state == State::BEGIN && flow.is_called(block.start);
+        let is_called = |block: &Block| block.state == flow.begin() && flow.is_called(block.start);
         let endless = self.those(|block| !block.is_bad && !block.is_good && is_called(block));
         endless.iter().for_each(|&index| self.blocks[index as usize].is_good = true);
         endless

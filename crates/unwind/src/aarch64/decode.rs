@@ -5,15 +5,27 @@ use super::{SP, X29, X30};
 
 /// Effect of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effect {
+pub enum Effect {
     /// None that matters here.
     Plain,
     /// Loads or stores on the stack.
     Access(Access),
     /// Sets the register to another plus an offset. Either may be the stack pointer.
-    Add { to: u16, from: u16, offset: i64 },
+    Add {
+        /// The changed register.
+        to: u16,
+        /// The other.
+        from: u16,
+        /// Distance in bytes.
+        offset: i64,
+    },
     /// Copies a register.
-    Move { to: u16, from: u16 },
+    Move {
+        /// The changed register.
+        to: u16,
+        /// The other.
+        from: u16,
+    },
     /// Changes the register, to a value that does not matter.
     Writes(u16),
     /// Loads registers from memory that is not the stack.
@@ -34,18 +46,19 @@ pub(super) enum Effect {
 
 /// A load or store of one or two registers relative to the stack pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Access {
-    pub(super) loads: bool,
+pub struct Access {
+    /// Whether registers are loaded.
+    pub loads: bool,
     /// Distance of the first word from the stack pointer.
-    pub(super) offset: i64,
+    pub offset: i64,
     /// Amount that is added to the stack pointer.
-    pub(super) moved: i64,
+    pub moved: i64,
     /// Eight-byte registers, at consecutive words. `None`: another kind of register.
-    pub(super) registers: [Option<u16>; 2],
+    pub registers: [Option<u16>; 2],
 }
 
 /// Returns the effect of the instruction `word`.
-pub(super) fn effect(word: u32) -> Effect {
+pub fn effect(word: u32) -> Effect {
     match word >> 25 & 0xf {
         0b1010 | 0b1011 => flow(word),
         0b1000 | 0b1001 | 0b0101 | 0b1101 => arithmetic(word),

@@ -19,6 +19,8 @@ use crate::isa::Isa;
 use crate::memory::Memory;
 use crate::row::Row;
 
+#[doc(hidden)]
+pub use decode::{Access, Effect, effect};
 pub use signal::is_trampoline_row;
 
 pub use numbers::{COUNT, FP, PC, SP, X29, X30};

@@ -57,8 +57,12 @@ impl<'a> Functions<'a> {
     /// Returns the address range of each function.
     pub(crate) fn ranges<'f>(&'f self, heads: &'f mut Heads) -> impl Iterator<Item = Range<u64>> + 'f {
         (0..self.len()).filter_map(|index| {
-            let Head { begin, end, .. } = heads.head(&self.frames, 0, self.get(index)?.1?)?;
-            Some(begin..end)
+            let offset = self.get(index)?.1?;
+            match heads.head(&self.frames, 0, offset) {
+                Some(Head { begin, end, .. }) => Some(begin..end),
+                // Of another architecture than x86_64.
+                None => self.frames.fde(offset).ok()?.map(|fde| fde.range),
+            }
         })
     }
 

@@ -8,6 +8,7 @@ use iced_x86::{
 };
 
 use super::effect::{After, FramePointer, Pointer, Saved, State};
+use super::exit::Exit;
 
 pub(super) use probes::behind;
 
@@ -20,25 +21,6 @@ pub(super) struct Decoder<'t> {
 /// An instruction.
 #[derive(Clone, Copy)]
 pub(super) struct Instruction(Decoded);
-
-/// The way on from an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Exit {
-    /// Always with the next instruction.
-    Next,
-    Return,
-    /// In a function, at this address if the instruction names it; the next instruction follows its return.
-    Call(Option<u64>),
-    /// At this address if the instruction names it; if conditional, also with the next instruction.
-    Jump {
-        to: Option<u64>,
-        is_conditional: bool,
-    },
-    /// At an address in a register or in memory.
-    Indirect,
-    /// Nowhere: a trap.
-    Nowhere,
-}
 
 impl<'t> Decoder<'t> {
     pub(super) fn new(bytes: &'t [u8]) -> Self {
@@ -65,11 +47,6 @@ impl Instruction {
     /// Address of the first byte.
     pub(super) fn address(&self) -> u64 {
         self.0.ip()
-    }
-
-    /// Address of the next instruction.
-    pub(super) fn next(&self) -> u64 {
-        self.0.next_ip()
     }
 
     /// Length in bytes.
