@@ -33,6 +33,8 @@ pub struct Epilogue {
 /// Position of code that leaves for the handler of an exception and has no frame any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Landing {
+    /// The instructions may do so, but the registers are not those of that.
+    Not,
     /// The stack pointer is about to move to the handler's frame. The function's caller is not known any more.
     Ahead,
     /// The stack pointer has moved there; the code goes to this address next.
@@ -184,14 +186,14 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
         None
     }
 
-    /// As [`Architecture::ahead`], for a frame whose instructions contradict its rule. `is_bare`: the rule is that of a function without frame; else
+    /// As [`Architecture::ahead`], for a frame whose instructions contradict its rule: `Some(None)` if the caller cannot be read. `is_bare`: the rule is that of a function without frame; else
     /// it has the return address.
     #[doc(hidden)]
     fn correction<M: Memory>(
         registers: &RegisterSet<Self>,
         is_bare: bool,
         memory: &mut M,
-    ) -> Option<(RegisterSet<Self>, Avma)> {
+    ) -> Option<Option<(RegisterSet<Self>, Avma)>> {
         let _ = (registers, is_bare, memory);
         None
     }

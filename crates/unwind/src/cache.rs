@@ -63,6 +63,8 @@ pub struct Cache {
     /// Return addresses followed by neither a start routine nor a stub, each in the slot of its hash; 0: empty slot.
     /// The table is allocated with the first address: most programs have rules for all their code.
     ordinary: Box<[u64]>,
+    /// Other addresses whose instructions agree with their rules, as `ordinary` has return addresses.
+    agreed: Box<[u64]>,
     /// Buffers for walks outside signal handlers.
     pub(crate) trail: ReturnSlots,
 }
@@ -103,6 +105,7 @@ impl Default for Cache {
             heads: Heads::default(),
             floors: BTreeMap::new(),
             ordinary: Box::default(),
+            agreed: Box::default(),
             trail: ReturnSlots::default(),
         }
     }
@@ -141,6 +144,7 @@ impl Cache {
         self.leaves.remove(range.start.0..range.end.0);
         self.floors.clear();
         self.ordinary.fill(0);
+        self.agreed.fill(0);
         // A return address depends on the call before it.
         self.callers.remove(range.start.0.saturating_add(1)..range.end.0.saturating_add(1));
     }
@@ -154,6 +158,7 @@ impl Cache {
         self.odd.clear();
         self.floors.clear();
         self.ordinary.fill(0);
+        self.agreed.fill(0);
         self.blocks = [0; BLOCKS / 64];
     }
 
@@ -168,6 +173,22 @@ impl Cache {
             self.ordinary = alloc::vec![0; 1 << ORDINARY_BITS].into();
         }
         if let Some(place) = self.ordinary.get_mut(ordinary_place(pc)) {
+            *place = pc.0;
+        }
+    }
+
+    /// Returns whether [`Cache::note_agreed`] was called for an address.
+    #[inline]
+    pub(crate) fn is_agreed(&self, pc: Avma) -> bool {
+        self.agreed.get(ordinary_place(pc)) == Some(&pc.0)
+    }
+
+    /// Records that the instructions from an address on do not contradict its rule, whatever the registers are.
+    pub(crate) fn note_agreed(&mut self, pc: Avma) {
+        if self.agreed.is_empty() && !self.is_fixed {
+            self.agreed = alloc::vec![0; 1 << ORDINARY_BITS].into();
+        }
+        if let Some(place) = self.agreed.get_mut(ordinary_place(pc)) {
             *place = pc.0;
         }
     }
@@ -194,6 +215,11 @@ impl Cache {
     pub(crate) fn packed(&self, key: Key) -> Option<Packed> {
         let table = if key.is_return { &self.callers } else { &self.leaves };
         table.get(key.pc.0)
+    }
+
+    /// Returns the rules that packed rules from [`OFFSETS`] on point at.
+    pub(crate) fn list(&self) -> &[Rule] {
+        &self.list
     }
 
     /// Returns the listed rule that a packed rule points at.

@@ -180,23 +180,13 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         self.by_restored(caller)
     }
 
-    /// By what the code does until it returns, if that contradicts the rule of a frame that is not in a call.
-    #[inline(never)]
-    pub(crate) fn by_correction(&mut self, is_bare: bool) -> Option<Walked> {
-        let caller = A::correction(&self.registers, is_bare, self.memory)?;
-        self.by_restored(caller)
-    }
-
     /// By what the code does until it returns, if a row is contradicted by that, or by the fact that the code has called.
     pub(crate) fn by_instructions(&mut self, row: &Row, is_return: bool) -> Option<Result<Walked, End>> {
         let is_bare = row.is_bare::<A>();
         let is_saved = matches!(row.register(A::PC), RegisterRule::Offset(..0));
         match A::LR {
             Some(_) if is_return && is_bare => self.by_code_ahead(true).map(Ok),
-            Some(_) if !is_return && is_bare => {
-                self.by_landing().or_else(|| self.by_correction(true).map(Ok))
-            }
-            Some(_) if !is_return && is_saved => self.by_correction(false).map(Ok),
+            Some(_) if !is_return && (is_bare || is_saved) => self.by_disagreement(is_bare),
             Some(_) if !is_return && row.register(A::PC) == RegisterRule::Undefined => {
                 self.by_link_at_root().map(Ok)
             }
@@ -214,7 +204,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         if is_bare { self.by_restored((registers, slot)) } else { None }
     }
 
-    fn by_restored(&mut self, (registers, slot): (RegisterSet<A>, Avma)) -> Option<Walked> {
+    pub(crate) fn by_restored(&mut self, (registers, slot): (RegisterSet<A>, Avma)) -> Option<Walked> {
         let pc = Avma(self.code_address(registers.ip()));
         if !self.is_code(pc) || !scan::may_follow_call::<A, M>(self.memory, pc) {
             return None;

@@ -12,6 +12,7 @@
 
 mod course;
 mod driver;
+mod linked;
 mod slots;
 mod trail;
 

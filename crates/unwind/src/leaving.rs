@@ -17,10 +17,43 @@ use crate::walker::{EnteredBy, Walker};
 const MAX_WORDS: usize = 1024;
 
 impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
-    /// The handler that code without a frame goes to.
+    /// The caller of an innermost frame whose instructions contradict its rule. `is_bare`: the rule is that of a function without frame; else it
+    /// says where in it the return address is.
+    #[inline]
+    pub(crate) fn by_disagreement(&mut self, is_bare: bool) -> Option<Result<Walked, End>> {
+        let pc = Avma(self.registers.ip());
+        // Behind a call, the link register has the address of this instruction, which contradicts a rule without frame.
+        let has_called = is_bare && A::LR.is_some_and(|link| self.registers.get(link) == Some(pc.0));
+        if self.cache.is_agreed(pc) && !has_called {
+            None
+        } else {
+            self.by_contradiction(is_bare, has_called)
+        }
+    }
+
     #[inline(never)]
-    pub(crate) fn by_landing(&mut self) -> Option<Result<Walked, End>> {
-        match A::landing(&self.registers, self.memory)? {
+    fn by_contradiction(&mut self, is_bare: bool, has_called: bool) -> Option<Result<Walked, End>> {
+        let pc = Avma(self.registers.ip());
+        let landing = if is_bare { A::landing(&self.registers, self.memory) } else { None };
+        let found = landing.and_then(|landing| self.by_landing(landing));
+        if found.is_some() {
+            return found;
+        }
+        match A::correction(&self.registers, is_bare, self.memory) {
+            Some(caller) => caller.and_then(|caller| self.by_restored(caller)).map(Ok),
+            None => {
+                if landing.is_none() && !has_called {
+                    self.cache.note_agreed(pc);
+                }
+                None
+            }
+        }
+    }
+
+    /// The handler that code without a frame goes to.
+    fn by_landing(&mut self, landing: Landing) -> Option<Result<Walked, End>> {
+        match landing {
+            Landing::Not => None,
             // The return address is overwritten.
             Landing::Ahead => Some(Err(End::RegisterUnknown)),
             // A large frame is removed by such an instruction, too.

@@ -127,6 +127,9 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
                 Ok(caller) => caller,
                 Err(end) => return end,
             };
+            if A::LR.is_some() && A::WORD == 8 && frame.is_return && frames.len() >= self.full_until {
+                frame = self.by_linked_words(frame, limit, frames);
+            }
         }
     }
 
@@ -159,13 +162,10 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
         };
         if A::LR.is_some() && !is_return && matches!(rule.kind, Kind::Sp | Kind::Fp) {
             let is_bare = rule.kind == Kind::Sp && rule.value == 0 && rule.ra == 0;
-            if is_bare && let Some(found) = self.by_landing() {
-                return found;
-            }
             if (is_bare || rule.ra != 0)
-                && let Some(found) = self.by_correction(is_bare)
+                && let Some(found) = self.by_disagreement(is_bare)
             {
-                return Ok(found);
+                return found;
             }
         }
         match rule.kind {

@@ -42,7 +42,7 @@ pub(super) fn correction<M: Memory>(
     registers: &Registers,
     is_bare: bool,
     memory: &mut M,
-) -> Option<(Registers, Avma)> {
+) -> Option<Option<(Registers, Avma)>> {
     let mut code = Code::new(memory);
     let before = code.word(registers.ip().wrapping_sub(4)).map(effect);
     let may_be_made = matches!(before, Some(Effect::Access(Access { loads: false, .. })))
@@ -55,7 +55,7 @@ pub(super) fn correction<M: Memory>(
     let most = if is_bare { MOST_OF_FRAME } else { MOST_OF_EPILOGUE };
     let end = follow(&Path::begin(registers, false)?, most, &mut code)?;
     let is_saved = end.value(X30) != Value::Same;
-    if is_saved == is_bare { restore(&end, registers, memory) } else { None }
+    (is_saved == is_bare).then(|| restore(&end, registers, memory))
 }
 
 /// Returns the registers at the end of a path.
@@ -226,26 +226,48 @@ fn index(register: u16) -> Option<usize> {
 
 /// Follows the code to a return. `None` if there is none near.
 fn follow<M: Memory>(begin: &Path, most: usize, code: &mut Code<'_, M>) -> Option<Path> {
-    let (mut path, mut later, mut targets) = (*begin, [None; BRANCHES], Targets::default());
-    let mut waiting = 0;
-    for _ in 0..most {
-        match step(&mut path, code) {
-            Step::On => {}
-            Step::To(pc) if targets.is_new(pc) => path.pc = pc,
-            Step::OnOr(pc) => {
-                if let Some(slot) = later.get_mut(waiting).filter(|_| targets.is_new(pc)) {
-                    *slot = Some(Path { pc, ..path });
-                    waiting += 1;
+    let mut path = *begin;
+    let mut search = Search { code, left: most, waiting: 0, targets: Targets::default() };
+    search.run(&mut path).then_some(path)
+}
+
+/// A search for a return.
+struct Search<'s, 'm, M> {
+    code: &'s mut Code<'m, M>,
+    /// Number of instructions that may still be followed.
+    left: usize,
+    /// Number of branches that are tried later.
+    waiting: usize,
+    targets: Targets,
+}
+
+impl<M: Memory> Search<'_, '_, M> {
+    /// Follows a path to a return, at which it then is. False if there is none near.
+    fn run(&mut self, path: &mut Path) -> bool {
+        while let Some(left) = self.left.checked_sub(1) {
+            self.left = left;
+            match step(path, self.code) {
+                Step::On => {}
+                Step::To(pc) if self.targets.is_new(pc) => path.pc = pc,
+                Step::OnOr(pc) => {
+                    if self.waiting < BRANCHES && self.targets.is_new(pc) {
+                        let mut on = *path;
+                        self.waiting += 1;
+                        let is_found = self.run(&mut on);
+                        self.waiting -= 1;
+                        if is_found {
+                            *path = on;
+                            return true;
+                        }
+                        path.pc = pc;
+                    }
                 }
-            }
-            Step::Returns if path.is_at_end() => return Some(path),
-            Step::Returns | Step::To(_) | Step::Nowhere => {
-                waiting = waiting.checked_sub(1)?;
-                path = later[waiting]?;
+                Step::Returns => return path.is_at_end(),
+                Step::To(_) | Step::Nowhere => return false,
             }
         }
+        false
     }
-    None
 }
 
 /// The targets of branches so far. A loop without another way out leads nowhere.

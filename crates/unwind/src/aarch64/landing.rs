@@ -27,20 +27,19 @@ pub(super) fn at<A: Architecture, M: Memory>(registers: &RegisterSet<A>, memory:
     let pc = registers.ip();
     let mut code = Code::new(memory);
     let here = code.word(pc)?;
-    let moves = |word: u32| added(word).and_then(|by| registers.get(by)).is_some_and(|by| by != 0);
+    let moves = |word: u32| added(word).map(|by| registers.get(by).is_some_and(|by| by != 0));
+    let ahead = |is| if is { Landing::Ahead } else { Landing::Not };
     let jump = match effect(here) {
         // GCC 14 asks first whether an exception is to be handled.
-        Effect::MayBranch(_) => {
-            return code.word(pc.wrapping_add(4)).is_some_and(moves).then_some(Landing::Ahead);
-        }
-        _ if moves(here) => return Some(Landing::Ahead),
+        Effect::MayBranch(_) => return code.word(pc.wrapping_add(4)).and_then(moves).map(ahead),
+        _ if added(here).is_some() => return moves(here).map(ahead),
         Effect::Return => X30,
         Effect::Jump(register) => register,
         _ => return None,
     };
     let before = code.word(pc.wrapping_sub(4))?;
     let target = registers.get(jump)?;
-    moves(before).then_some(Landing::At(target))
+    moves(before).map(|is| if is { Landing::At(target) } else { Landing::Not })
 }
 
 /// Returns whether the code goes on to such a move, as far as it only restores registers before that.

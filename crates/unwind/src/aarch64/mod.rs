@@ -89,7 +89,7 @@ impl Architecture for Aarch64 {
         registers: &Registers,
         is_bare: bool,
         memory: &mut M,
-    ) -> Option<(Registers, Avma)> {
+    ) -> Option<Option<(Registers, Avma)>> {
         ahead::correction(registers, is_bare, memory)
     }
 

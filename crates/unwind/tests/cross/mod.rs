@@ -11,7 +11,7 @@ use object::{Object, ObjectSection};
 use plumb_unwind::table::Table;
 use plumb_unwind::{
     Architecture, Avma, Cache, CodeMap, End, Located, Memory, Method, Module, ReadError, RegisterSet, Svma,
-    Walked, walk,
+    Walked, Window, walk,
 };
 
 use crate::elf;
@@ -69,6 +69,31 @@ impl Memory for Pieces {
             }
         }
         Err(ReadError::Unreadable)
+    }
+}
+
+/// Copied memory of which the largest piece is available as words.
+struct Words(Pieces, (u64, Vec<u64>));
+
+impl Words {
+    fn new(pieces: &Pieces) -> Self {
+        let largest = pieces.0.iter().max_by_key(|(_, bytes)| bytes.len()).expect("there is one");
+        let words = largest.1.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        Words(pieces.clone(), (largest.0, words))
+    }
+}
+
+impl Memory for Words {
+    fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError> {
+        self.0.read_u64(at)
+    }
+
+    fn read_u32(&mut self, at: Avma) -> Result<u32, ReadError> {
+        self.0.read_u32(at)
+    }
+
+    fn window(&self) -> Option<Window<'_>> {
+        Some(Window { base: Avma(self.1.0), words: &self.1.1 })
     }
 }
 
@@ -235,7 +260,7 @@ fn check<A: Architecture>(
         start.set(number, value);
     }
     let mut frames = Vec::new();
-    for cache in [cache, &mut Cache::default()] {
+    for cache in [&mut *cache, &mut Cache::default()] {
         let mut memory = moment.memory.clone();
         let end = walk(program, &mut memory, cache, &start, 1000, &mut frames);
         // libgcc reports address 0 for the missing caller of the outermost frame.
@@ -254,6 +279,9 @@ fn check<A: Architecture>(
         );
         counts.beyond += beyond;
     }
+    let mut by_words = Vec::new();
+    let end = walk(program, &mut Words::new(&moment.memory), cache, &start, 1000, &mut by_words);
+    assert_eq!((&by_words, end), (&frames, End::Root), "by words");
     counts.depths += 1;
     counts.frames += frames.len();
     count_kinds::<A>(&frames, &mut moment.memory.clone(), counts);
