@@ -13,7 +13,7 @@ use plumb_unwind::{
 /// Functions of 0x100 bytes each: one with a frame record at the bottom of a frame of 32 bytes, which every walk here
 /// goes through; a leaf; one that has popped its return address; one that a stub jumps to with its return address pushed; one
 /// that keeps its return address in `x13`; one with the rules of what it jumps to; one that may leave for a handler; a start routine;
-/// one that removes a large frame.
+/// one that removes a large frame; one whose frame has vectors of a length that the processor has.
 const CALLER: u64 = FUNCTION;
 const LEAF: u64 = FUNCTION + 0x100;
 const POPPED: u64 = FUNCTION + 0x200;
@@ -23,6 +23,7 @@ const JUMPS: u64 = FUNCTION + 0x500;
 const UNWINDS: u64 = FUNCTION + 0x600;
 const STARTS: u64 = FUNCTION + 0x700;
 const LARGE: u64 = FUNCTION + 0x800;
+const VECTORS: u64 = FUNCTION + 0x900;
 /// Code without rules.
 const CODE: u64 = 0x6000_0000;
 const STACK: u64 = 0xffff_0000_0000;
@@ -65,6 +66,9 @@ fn process() -> Process {
     frames.fde(cie, &absolute(STARTS, 0x100), Some(&[]), &[0x07, 16]);
     // def_cfa_offset 64; advance_loc 4; def_cfa_offset 0
     frames.fde(cie, &absolute(LARGE, 0x100), Some(&[]), &[0x0e, 64, 0x44, 0x0e, 0]);
+    // def_cfa_expression: sp + 16 * VG
+    let vectors = [0x0f, 8, 0x8f, 0, 0x92, 46, 0, 0x40, 0x1e, 0x22];
+    frames.fde(cie, &absolute(VECTORS, 0x100), Some(&[]), &vectors);
     let eh_frame = Some(Section { address: Svma(SECTION), bytes: frames.bytes });
     Process(Module::new(Sections { eh_frame, isa: Isa::Aarch64, ..Sections::default() }))
 }
@@ -326,4 +330,11 @@ fn code_behind_a_start_routine_shares_its_rules() {
     check(run_at(STARTS, &code, &[], 0, |start| start.set(32, pc)), &[pc]);
     let (frames, end) = run_at(STARTS, &code, &[], 0, |start| start.set(X30, 0));
     assert_eq!((frames.len(), end), (1, End::Root));
+}
+
+/// The kernel gives the length of vectors with hardware events alone.
+#[test]
+fn a_frame_with_vectors_needs_their_length() {
+    let (frames, end) = run_at(VECTORS, &[RET], &[], 0, |start| start.set(X30, 0));
+    assert_eq!((frames.len(), end), (1, End::RegisterUnknown));
 }
