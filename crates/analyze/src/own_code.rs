@@ -13,7 +13,7 @@ use crate::view::{NodeId, View};
 pub(crate) const NAMED: usize = 3;
 
 /// Directories of files that belong to the system or a language.
-const FOLDERS: [&str; 12] = [
+const FOLDERS: [&str; 13] = [
     "/lib/",
     "/lib64/",
     "/usr/lib/",
@@ -26,10 +26,12 @@ const FOLDERS: [&str; 12] = [
     "/rustc/",
     "/build/glibc",
     "/nix/store/",
+    // Modules of Node.js itself.
+    "node:",
 ];
 
 /// Parts of the paths of sources and modules that belong to a language.
-const PARTS: [&str; 12] = [
+const PARTS: [&str; 11] = [
     "/rustlib/src/",
     "/.cargo/registry/",
     "/lib/python3",
@@ -37,7 +39,6 @@ const PARTS: [&str; 12] = [
     "/site-packages/",
     "/node_modules/",
     "/include/c++/",
-    "node:internal",
     "/go/pkg/mod/",
     "/glibc-",
     "/jdk/",

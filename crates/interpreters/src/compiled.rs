@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::ScriptPlace;
+use crate::{CodeId, ScriptPlace};
 
 /// Most positions at one place of the code: calls that are inlined into each other.
 const MAX_INLINED: usize = 64;
@@ -14,15 +14,18 @@ const MAX_PLACES: usize = 1 << 20;
 pub struct CompiledCode {
     /// Addresses of its instructions.
     range: Range<u64>,
+    /// The object that describes it.
+    id: CodeId,
     /// Offset of the first instruction of each place, in ascending order, and its positions, innermost first.
     places: Vec<(u32, Vec<ScriptPlace>)>,
 }
 
 impl CompiledCode {
-    /// Code at these addresses. `places`: offsets of instructions in ascending order, each with the positions of all code up to the next offset,
+    /// Code at these addresses, which the object `id` describes. `places`: offsets of instructions in ascending order, each with the positions of all code up to the next offset,
     /// innermost first.
     pub(crate) fn new(
         range: Range<u64>,
+        id: CodeId,
         places: impl IntoIterator<Item = (u32, Vec<ScriptPlace>)>,
     ) -> CompiledCode {
         let mut places: Vec<_> = places.into_iter().take(MAX_PLACES).collect();
@@ -33,12 +36,17 @@ impl CompiledCode {
             }
         }
         places.sort_by_key(|(offset, _)| *offset);
-        CompiledCode { range, places }
+        CompiledCode { range, id, places }
     }
 
     /// Addresses of its instructions.
     pub fn range(&self) -> Range<u64> {
         self.range.clone()
+    }
+
+    /// The object that describes it.
+    pub(crate) fn id(&self) -> CodeId {
+        self.id
     }
 
     /// The positions that the instruction at an address runs, innermost first. `None` if that is elsewhere, or not known.
@@ -56,7 +64,6 @@ impl CompiledCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CodeId;
 
     #[test]
     fn an_instruction_runs_the_place_that_begins_before_it() {
@@ -67,7 +74,11 @@ mod tests {
             is_generator: false,
         };
         let deep: Vec<ScriptPlace> = (0..100).map(place).collect();
-        let code = CompiledCode::new(1000..1100, [(10, vec![place(1)]), (20, Vec::new()), (30, deep)]);
+        let code = CompiledCode::new(
+            1000..1100,
+            CodeId { at: 0, identity: 0 },
+            [(10, vec![place(1)]), (20, Vec::new()), (30, deep)],
+        );
         let first = |at| code.places(at).map(|places| (places.len(), places[0].code.at));
         assert_eq!(
             [first(1009), first(1010), first(1019), first(1020)],

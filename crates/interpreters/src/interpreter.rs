@@ -127,6 +127,9 @@ pub trait StackFrames: Interpreter {
 
     /// The code at an address that was compiled at run time. Fails if there is none.
     fn compiled(&self, memory: &dyn Memory, at: u64) -> Result<CompiledCode, Unreadable>;
+
+    /// Whether compiled code is still there.
+    fn has(&self, memory: &dyn Memory, code: &CompiledCode) -> bool;
 }
 
 /// A native frame, as an unwinder has found it.
@@ -255,9 +258,17 @@ mod tests {
             Ok((word != 0).then(|| at(word.wrapping_add(bias), 7)))
         }
 
+        fn has(&self, _: &dyn Memory, _: &CompiledCode) -> bool {
+            true
+        }
+
         fn compiled(&self, _: &dyn Memory, pc: u64) -> Result<CompiledCode, Unreadable> {
             let chain = [at(2000, 5), at(1060, 9)];
-            if pc == 7 { Ok(CompiledCode::new(0..16, [(4, chain.to_vec())])) } else { Err(Unreadable(pc)) }
+            if pc == 7 {
+                Ok(CompiledCode::new(0..16, CodeId { at: 0, identity: 0 }, [(4, chain.to_vec())]))
+            } else {
+                Err(Unreadable(pc))
+            }
         }
     }
 

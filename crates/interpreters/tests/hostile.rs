@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::fs::File;
 
 use plumb_fixtures::{Requirement, skip};
-use plumb_interpreters::{CodeId, Detected, Interpreter, Memory, Threads, find};
+use plumb_interpreters::{
+    CodeId, Detected, FrameLists, FrameSource, Interpreter, Memory, NativeFrame, StackFrames, Threads, find,
+};
 
 /// Simulated memory. With `seed` 0 every word points to itself, so that all lists are endless; with 1 every word is negative as a size, so that lists
 /// have negative lengths; others are pseudorandom.
@@ -37,6 +39,7 @@ fn any_memory_is_read_to_an_end() {
         (Requirement::Php, "/usr/bin/php8.2"),
         (Requirement::Perl, "/usr/bin/perl"),
         (Requirement::Ruby, "/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1"),
+        (Requirement::Node, "/usr/bin/node"),
     ] {
         let Ok(file) = File::open(path) else {
             skip(requirement, format_args!("there is no {path}"));
@@ -51,23 +54,42 @@ fn any_memory_is_read_to_an_end() {
 
 fn read_all(interpreter: &dyn Interpreter, seed: u64) {
     let memory = Odd { seed, reads: Cell::new(0) };
-    let lists = interpreter.lists().expect("each has lists so far");
-    let states: Vec<u64> = match lists.threads(&memory, 0) {
-        Ok(Threads::ByDescriptor(states)) => states.into_values().collect(),
-        Ok(Threads::Main(state)) => vec![state],
-        Err(_) => Vec::new(),
-    };
-    assert!(states.len() <= 1 << 16);
-    for state in states.into_iter().take(3).chain([0, 1, 1000]) {
-        if let Ok(frames) = lists.frames(&memory, state) {
-            assert!(frames.len() <= 1 << 16);
-        }
+    match interpreter.source() {
+        FrameSource::Lists(lists) => read_lists(lists, &memory),
+        FrameSource::NativeStack(stack) => read_stack(stack, &memory),
     }
     for at in [0, 0x1000, u64::MAX - 8] {
         // The hash matches only by chance, so reading must fail.
         assert!(interpreter.function(&memory, CodeId { at, identity: 1 }).is_err());
     }
     assert!(memory.reads.get() < 10_000_000, "seed {seed}: {} reads", memory.reads.get());
+}
+
+fn read_stack(stack: &dyn StackFrames, memory: &Odd) {
+    for at in [0, 8, 0x1000, 0x7fff_ffff_f000, u64::MAX - 8] {
+        for has_rules in [false, true] {
+            let frame = NativeFrame { pc: at, sp: at.saturating_sub(400), cfa: at, has_rules };
+            // Each frame is that of a function only if its words agree with each other.
+            let _ = stack.place(memory, 0, frame);
+        }
+        if let Ok(code) = stack.compiled(memory, at) {
+            assert!(code.range().contains(&at) && stack.has(memory, &code));
+        }
+    }
+}
+
+fn read_lists(lists: &dyn FrameLists, memory: &Odd) {
+    let states: Vec<u64> = match lists.threads(memory, 0) {
+        Ok(Threads::ByDescriptor(states)) => states.into_values().collect(),
+        Ok(Threads::Main(state)) => vec![state],
+        Err(_) => Vec::new(),
+    };
+    assert!(states.len() <= 1 << 16);
+    for state in states.into_iter().take(3).chain([0, 1, 1000]) {
+        if let Ok(frames) = lists.frames(memory, state) {
+            assert!(frames.len() <= 1 << 16);
+        }
+    }
 }
 
 #[test]

@@ -127,8 +127,8 @@ pub struct Elf {
     got: Option<u64>,
     entry: Option<u64>,
     gopclntab: Option<Place>,
-    symbols: Option<Place>,
-    comment: Option<Place>,
+    /// `.symtab` and `.comment`.
+    about: (Option<Place>, Option<Place>),
 }
 
 /// Largest part with notes that is read, in bytes.
@@ -201,7 +201,7 @@ impl Elf {
         let go = self.gopclntab.and_then(|table| Some(Box::new([later(table)?, later(self.text?)?])));
         let code = self.text.filter(|_| go.is_none()).and_then(&later);
         let symbols =
-            self.symbols.filter(|_| self.is_64 && self.is_little_endian && code.is_some()).and_then(&later);
+            self.about.0.filter(|_| self.is_64 && self.is_little_endian && code.is_some()).and_then(&later);
         let text = self.text.map(|place| place.address);
         let (got, entry) = (self.got, self.entry);
         UnwindSections {
@@ -239,7 +239,7 @@ impl Elf {
 
     /// Returns the compilers named in `.comment` of the file that the headers came from; empty without such a section.
     pub fn compilers(&self, file: &File) -> String {
-        let Some(place) = self.comment else { return String::new() };
+        let Some(place) = self.about.1 else { return String::new() };
         let mut bytes = vec![0; place.size.min(MAX_COMMENT) as usize];
         let read = file.read_exact_at(&mut bytes, place.offset);
         read.map(|()| String::from_utf8_lossy(&bytes).replace('\0', "\n")).unwrap_or_default()
@@ -315,14 +315,14 @@ impl Elf {
         let place = Place { address, offset, size };
         let is_plain = compression == ElfCompression::None;
         match &*section.name {
-            _ if kind == elf::SHT_SYMTAB => self.symbols = Some(place),
+            _ if kind == elf::SHT_SYMTAB => self.about.0 = Some(place),
             ".eh_frame" => self.eh_frame = Some(place),
             ".eh_frame_hdr" => self.eh_frame_hdr = Some(place),
             ".debug_frame" if is_plain => self.debug_frame = Some(place),
             ".sframe" => self.sframe = Some(place),
             ".ARM.exidx" => self.arm.0 = Some(place),
             ".ARM.extab" => self.arm.1 = Some(place),
-            ".comment" if is_plain => self.comment = Some(place),
+            ".comment" if is_plain => self.about.1 = Some(place),
             ".text" => self.text = Some(place),
             ".got" => self.got = Some(address),
             ".gopclntab" | ".data.rel.ro.gopclntab" => self.gopclntab = Some(place),

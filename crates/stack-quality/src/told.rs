@@ -25,6 +25,8 @@ pub struct Told {
     words: Vec<String>,
     /// Whether some of its code has names from a map.
     pub has_map: bool,
+    /// Whether some of its functions were read by V8's own structures.
+    pub has_javascript: bool,
     /// The process ID, if the process still runs the recorded program.
     pub running: Option<u32>,
 }
@@ -39,7 +41,12 @@ impl Told {
             words.extend(profile.meta.command.iter().cloned());
             words.extend(variables().filter_map(|name| Some(assignment(name, &std::env::var(name).ok()?))));
         }
-        Self { words, has_map: mapped(profile).contains(&pid), running }
+        Self {
+            words,
+            has_map: mapped(profile).contains(&pid),
+            has_javascript: has_javascript(profile),
+            running,
+        }
     }
 
     /// Whether one of the words is this program.
@@ -76,6 +83,12 @@ fn running(profile: &Profile, pid: u32) -> Option<Vec<String>> {
     let is_option = |word: &String| variables().any(|name| word.starts_with(&assignment(name, "")));
     words.extend(split(&read("environ")).into_iter().filter(is_option));
     Some(words)
+}
+
+/// Whether a recording has functions of JavaScript.
+fn has_javascript(profile: &Profile) -> bool {
+    let scripts = profile.dsos.iter().filter(|(_, dso)| dso.kind == DsoKind::Script);
+    scripts.into_iter().any(|(_, dso)| profile.strings.get(dso.path).contains("javascript"))
 }
 
 /// Processes with named code outside of files.

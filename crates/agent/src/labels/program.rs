@@ -29,7 +29,7 @@ impl ProgramName {
 }
 
 /// Interpreters whose frames are not read, and compilers' virtual machines.
-const OTHERS: [CommandLine; 8] = {
+const OTHERS: [CommandLine; 7] = {
     const fn new(
         programs: &'static [&'static str],
         with_value: &'static [&'static str],
@@ -40,7 +40,6 @@ const OTHERS: [CommandLine; 8] = {
     }
     [
         new(&["pypy"], &["-W", "-X", "--jit"], &["-m"], &["-c"]),
-        new(&["nodejs", "node"], NODE, &[], &["-e", "--eval", "-p", "--print"]),
         new(&["bun"], &["-r", "--preload", "--cwd", "-c", "--config"], &[], &["-e", "--eval"]),
         new(&["dotnet"], &["--runtimeconfig", "--depsfile", "--additionalprobingpath"], &[], &[]),
         new(&["bash"], &["-o", "-O", "--rcfile", "--init-file"], &[], &["-c"]),
@@ -49,9 +48,6 @@ const OTHERS: [CommandLine; 8] = {
         new(&["lua"], &["-l"], &[], &["-e"]),
     ]
 };
-const NODE: &[&str] =
-    &["-r", "--require", "--import", "--loader", "--experimental-loader", "--env-file", "-C", "--conditions"];
-
 /// The name of a program from its file and its command line, whose arguments end with a NUL each. `None`: its file's name says it.
 pub(crate) fn program_name(exe: &str, command_line: &[u8]) -> Option<ProgramName> {
     let words: Vec<&str> =

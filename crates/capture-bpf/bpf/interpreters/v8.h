@@ -48,7 +48,7 @@ static long v8_step(u32 index, struct script_reading *reading)
     if (native + 1 >= draft->script.user || native + 1 >= MAX_FRAMES || script_is_full(reading, 1))
         return 1;
     draft->script.native = native + 1;
-    /* Where the caller's stack pointer is, its frame pointer and the return address end. */
+    /* The return address and the saved frame pointer are just below the caller's stack pointer. */
     u64 pointer = draft->places[native + 1] - 16;
     /* A function that has not set up its frame has none of these: the memory is left over from another one. */
     if (pointer - 16 < draft->places[native] || !script_read_frame(reading, pointer - V8_FRAME_BYTES, V8_FRAME_BYTES))

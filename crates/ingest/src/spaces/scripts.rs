@@ -29,7 +29,7 @@ pub(crate) struct Scripts {
     threads: Option<KnownThreads>,
 }
 
-/// What a native frame runs: the function, the position in it, and the address of the instruction.
+/// Place of a native frame: the function, the position in it, and the address of the instruction.
 type NativePlace = (CodeId, u32, u64);
 
 /// An interpreter's list of threads.
@@ -96,11 +96,22 @@ impl Scripts {
         function: CodeId,
         read: impl FnOnce() -> Option<CompiledCode>,
     ) -> Option<Rc<CompiledCode>> {
-        let known = self.compiled.range(..=at).next_back().map(|(_, code)| code);
-        let runs = |code: &&Rc<CompiledCode>| {
+        let runs = |code: &CompiledCode| {
             code.places(at).and_then(<[_]>::last).is_some_and(|last| last.code == function)
         };
-        if let Some(known) = known.filter(runs) {
+        self.code(at, runs, read)
+    }
+
+    /// The compiled code at an address: the known one, if it is the right one, or what `read` reads.
+    pub(crate) fn code(
+        &mut self,
+        at: u64,
+        is_right: impl FnOnce(&CompiledCode) -> bool,
+        read: impl FnOnce() -> Option<CompiledCode>,
+    ) -> Option<Rc<CompiledCode>> {
+        let known = self.compiled.range(..=at).next_back().map(|(_, code)| code);
+        let known = known.filter(|code| code.range().contains(&at));
+        if let Some(known) = known.filter(|code| is_right(code)) {
             return Some(Rc::clone(known));
         }
         if self.compiled.len() >= MAX_COMPILED {

@@ -57,7 +57,8 @@ pub(crate) fn push(
     let mut natives = native_frames(sp, walked);
     for frame in walked.iter().take(own) {
         let id = stack.frames(space).0.walked(frame);
-        push_frame(stack, space, id, natives.next(), memory);
+        let at = frame.pc.0.wrapping_sub(frame.is_return.into());
+        push_frame(stack, space, (id, at), natives.next(), memory);
     }
     true
 }
@@ -66,16 +67,25 @@ pub(crate) fn push(
 fn push_frame(
     stack: &mut StackBuilder<'_>,
     space: SpaceId,
-    id: FrameId,
+    (id, at): (FrameId, u64),
     native: Option<NativeFrame>,
     memory: &dyn Memory,
 ) {
     let place = native.and_then(|native| {
         let (_, interpreter, bias) = stack.processes.spaces.stack_frames(space)?;
-        interpreter.place(memory, bias, native).ok()?.map(|place| (place, native.pc))
+        interpreter.place(memory, bias, native).ok()?
     });
     match place {
-        Some((place, at)) => stack.scripts(space).push_round((id, at), &[place], None),
-        None => stack.draft.leaf_first.push(id),
+        Some(place) => stack.scripts(space).push_round((id, at), &[place], None),
+        None => push_without_place(stack, space, (id, at)),
+    }
+}
+
+/// Appends a native frame for which no function was found: code that was compiled at run time tells its own.
+pub(crate) fn push_without_place(stack: &mut StackBuilder<'_>, space: SpaceId, (id, at): (FrameId, u64)) {
+    if stack.processes.spaces.is_anonymous(space, at) {
+        stack.scripts(space).push_code(id, at);
+    } else {
+        stack.draft.leaf_first.push(id);
     }
 }

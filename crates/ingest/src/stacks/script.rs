@@ -96,6 +96,23 @@ impl ScriptFrames<'_> {
         scripts.learn_native((place.code, place.offset, at), is_own.then_some(frames));
     }
 
+    /// Appends the functions of compiled code at an address, which has no frame yet or whose function was not found, in place of a native frame.
+    pub(crate) fn push_code(&mut self, native: FrameId, at: u64) {
+        let Some((_, stack, _)) = self.spaces.stack_frames(self.space) else {
+            return self.draft.leaf_first.push(native);
+        };
+        let scripts = Rc::clone(&self.spaces.get(self.space).scripts);
+        let mut scripts = scripts.borrow_mut();
+        let memory = ProcessMemory(self.pids[0]);
+        let code = scripts.code(at, |code| stack.has(&memory, code), || stack.compiled(&memory, at).ok());
+        let place = code.and_then(|code| code.places(at)?.last().copied());
+        drop(scripts);
+        match place {
+            Some(place) => self.push_compiled(stack, (native, at), &[place]),
+            None => self.draft.leaf_first.push(native),
+        }
+    }
+
     /// Appends frames for which no native frame of the interpreter's loop was found, after a mark that says so.
     pub(crate) fn push_unplaced(&mut self, frames: &[ScriptPlace], rest: Option<Rest>) {
         let Some(file) = self.spaces.get(self.space).interpreter else { return };

@@ -6,6 +6,7 @@ use plumb_profile::{Found, Truncation};
 
 use super::builder::StackBuilder;
 use super::draft::Ending;
+use super::on_stack;
 use super::script::Rest;
 use crate::spaces::{AddressSpaces, MAX_FRAMES, SpaceId, frame_key};
 
@@ -69,7 +70,10 @@ impl WalkedUser<'_> {
             }
             was_round = is_round;
             if !is_round {
-                draft.leaf_first.push(id);
+                match has_stubs {
+                    true => draft.leaf_first.push(id),
+                    false => on_stack::push_without_place(stack, space, (id, word.call())),
+                }
                 continue;
             }
             let last = script.iter().position(|place| place.is_entry);

@@ -2,9 +2,9 @@
 //! the code that runs, and not the newest of its function.
 
 use crate::compiled::CompiledCode;
-use crate::{CodeId, Memory, ScriptPlace, Unreadable};
+use crate::function::identity;
+use crate::{CodeId, ScriptPlace, Unreadable};
 
-use super::V8;
 use super::heap::{Heap, Tagged};
 use super::layout::{CodeLayout, Start};
 use super::positions::{self, Entry, Place};
@@ -34,19 +34,40 @@ struct Found {
     size: u32,
 }
 
+impl Found {
+    /// The identity of a code object: its address, and hashed the addresses of its tables and of its instructions.
+    fn id(&self, heap: Heap<'_>) -> Result<CodeId, Unreadable> {
+        let at = self.code.address().ok_or(Unreadable(self.code.0))?;
+        let layout = &heap.layout.code;
+        let words = [
+            heap.field(self.code, layout.deoptimization)?.0,
+            heap.field(self.code, layout.positions)?.0,
+            self.start,
+            self.size.into(),
+        ];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        Ok(CodeId { at, identity: identity(&bytes, &[!0; 4]) })
+    }
+}
+
 /// Reads the compiled code at an address.
-pub(super) fn read(v8: &V8, memory: &dyn Memory, at: u64) -> Result<CompiledCode, Unreadable> {
-    let heap = Heap { memory, layout: &v8.layout };
+pub(super) fn read(heap: Heap<'_>, at: u64) -> Result<CompiledCode, Unreadable> {
     let found = find(heap, at)?;
     let range = found.start..found.start.saturating_add(found.size.into());
-    let layout = &v8.layout.code;
+    let layout = &heap.layout.code;
     let entries = positions::decode(
         &heap.bytes(heap.field(found.code, layout.positions)?, MAX_TABLE)?,
-        v8.layout.statement,
+        heap.layout.form,
     );
     let optimized = Inlined::read(heap, heap.field(found.code, layout.deoptimization)?)?;
     let places = entries.into_iter().map(|Entry { offset, place }| (offset, optimized.positions(place)));
-    Ok(CompiledCode::new(range, places))
+    Ok(CompiledCode::new(range, found.id(heap)?, places))
+}
+
+/// Whether compiled code is still where it was.
+pub(super) fn has(heap: Heap<'_>, code: &CompiledCode) -> bool {
+    let found = found(heap, &heap.layout.code, Tagged(code.id().at | 1));
+    found.is_some_and(|found| found.id(heap) == Ok(code.id()) && found.start == code.range().start)
 }
 
 /// Searches for the code whose instructions contain an address.
@@ -188,10 +209,10 @@ impl Inlined {
 /// The function that a literal is, or wraps.
 fn shared_of(heap: Heap<'_>, literal: Tagged) -> Option<CodeId> {
     let kind = heap.kind(literal).ok()?;
-    let shared = if Some(kind) == heap.layout.wrapper_type { heap.slot(literal, 0).ok()? } else { literal };
-    heap.is(shared, heap.layout.shared_type).then(|| shared::id(heap, shared).ok()).flatten()
+    let shared = if Some(kind) == heap.layout.shared.wrapper { heap.slot(literal, 0).ok()? } else { literal };
+    heap.is(shared, heap.layout.shared.kind).then(|| shared::id(heap, shared).ok()).flatten()
 }
 
 fn position(code: CodeId, at: Option<u32>) -> ScriptPlace {
-    ScriptPlace { code, offset: super::in_text(at), is_entry: false, is_generator: false }
+    ScriptPlace { code, offset: positions::in_text(at), is_entry: false, is_generator: false }
 }

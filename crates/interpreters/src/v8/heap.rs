@@ -61,7 +61,15 @@ impl Text {
 }
 
 impl Heap<'_> {
-    /// The tagged word at an offset in an object. Its address may have changed, if the collector runs: it leaves the new one there.
+    /// The object at its present address. A collector that has moved it leaves the new address in place of the map, until the memory is used again.
+    pub(super) fn moved(self, object: Tagged) -> Tagged {
+        match self.field(object, 0) {
+            Ok(Tagged(address)) if address != 0 && address & 7 == 0 => Tagged(address | 1),
+            _ => object,
+        }
+    }
+
+    /// The tagged word at an offset in an object.
     pub(super) fn field(self, object: Tagged, offset: u32) -> Result<Tagged, Unreadable> {
         let at = object.address().ok_or(Unreadable(object.0))?;
         Ok(Tagged(self.memory.word(at.wrapping_add(offset.into()))?))

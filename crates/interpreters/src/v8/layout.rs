@@ -5,10 +5,13 @@ use crate::image::{Image, Wanted};
 use crate::root::{IDENTITY_WORDS, KernelLayout, words};
 
 use super::kernel;
-use super::positions::Statement;
+use super::positions::Form;
 
 /// Number of bytes of a constant; those of one or two are cut to their size.
 const NUMBER: usize = 4;
+
+/// Bytes of a `SharedFunctionInfo` of which its identity is made.
+pub(super) const SHARED_BYTES: usize = 8 * IDENTITY_WORDS;
 
 /// A constant for debuggers that later versions name differently.
 type Names = &'static [&'static str];
@@ -98,31 +101,54 @@ pub(super) struct V8Layout {
     pub(super) function_shared: u32,
     /// The instance types of functions.
     pub(super) functions: (u16, u16),
-    /// `SharedFunctionInfo`: its name, or `ScopeInfo`.
-    pub(super) shared_name: u32,
-    /// `SharedFunctionInfo`: its script.
-    pub(super) shared_script: u32,
-    /// `SharedFunctionInfo`: its flags; behind them is the number of the function in its script.
-    shared_flags: u32,
-    pub(super) script_name: u32,
-    pub(super) script_source: u32,
-    /// `ScopeInfo`: index of the number of locals in contexts.
-    pub(super) scope_locals: u32,
-    /// `ScopeInfo`: index of what follows the fixed part.
-    pub(super) scope_first: u32,
-    pub(super) scope_type: u16,
-    pub(super) script_type: u16,
-    pub(super) shared_type: u16,
-    /// `SharedFunctionInfoWrapper`, since V8 12.
-    pub(super) wrapper_type: Option<u16>,
-    pub(super) bytecode_type: u16,
-    /// `BytecodeArray`: its bytecodes.
-    pub(super) bytecode_data: u32,
-    /// `BytecodeArray`: its table of source positions.
-    pub(super) bytecode_positions: u32,
+    pub(super) shared: SharedLayout,
+    pub(super) scope: ScopeLayout,
+    pub(super) script: ScriptLayout,
+    pub(super) bytecode: BytecodeLayout,
     /// Form of tables of source positions.
-    pub(super) statement: Statement,
+    pub(super) form: Form,
     pub(super) code: CodeLayout,
+}
+
+/// `SharedFunctionInfo`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SharedLayout {
+    pub(super) kind: u16,
+    /// Type of objects that lead to one, since V8 12.
+    pub(super) wrapper: Option<u16>,
+    /// The name, or the `ScopeInfo`.
+    pub(super) name: u32,
+    pub(super) script: u32,
+    /// Flags; behind them is the number of the function in its script.
+    flags: u32,
+}
+
+/// `ScopeInfo`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ScopeLayout {
+    pub(super) kind: u16,
+    /// Index of the number of locals in contexts.
+    pub(super) locals: u32,
+    /// Index behind the fixed part.
+    pub(super) first: u32,
+}
+
+/// `Script`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ScriptLayout {
+    pub(super) kind: u16,
+    pub(super) name: u32,
+    pub(super) source: u32,
+}
+
+/// `BytecodeArray`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BytecodeLayout {
+    pub(super) kind: u16,
+    /// The bytecodes.
+    pub(super) data: u32,
+    /// The table of source positions.
+    pub(super) positions: u32,
 }
 
 /// Offsets in the object of a piece of compiled code.
@@ -170,21 +196,29 @@ impl V8Layout {
             function_shared: number(SHARED)?,
             // Up to V8 11 the last is not stated: eleven constructors of typed arrays and four others follow.
             functions: (first, kind(LAST_FUNCTION).unwrap_or(first + 15)),
-            shared_name: any(SHARED_NAME)?,
-            shared_script: any(SHARED_SCRIPT)?,
-            shared_flags: number(SHARED_FLAGS)?,
-            script_name: number(SCRIPT_NAME)?,
-            script_source: number(SCRIPT_SOURCE)?,
-            scope_locals: number(SCOPE_LOCALS)?,
-            scope_first: number(SCOPE_FIRST)?,
-            scope_type: kind(SCOPE_TYPE)?,
-            script_type: kind(SCRIPT_TYPE)?,
-            shared_type: kind(SHARED_TYPE)?,
-            wrapper_type: kind(WRAPPER_TYPE),
-            bytecode_type: kind(BYTECODE_TYPE)?,
-            bytecode_data: number(BYTECODE_DATA)?,
-            bytecode_positions: if version >= (12, 0) { 24 } else { 32 },
-            statement: if version >= (14, 0) { Statement::InBit } else { Statement::InSign },
+            shared: SharedLayout {
+                kind: kind(SHARED_TYPE)?,
+                wrapper: kind(WRAPPER_TYPE),
+                name: any(SHARED_NAME)?,
+                script: any(SHARED_SCRIPT)?,
+                flags: number(SHARED_FLAGS)?,
+            },
+            scope: ScopeLayout {
+                kind: kind(SCOPE_TYPE)?,
+                locals: number(SCOPE_LOCALS)?,
+                first: number(SCOPE_FIRST)?,
+            },
+            script: ScriptLayout {
+                kind: kind(SCRIPT_TYPE)?,
+                name: number(SCRIPT_NAME)?,
+                source: number(SCRIPT_SOURCE)?,
+            },
+            bytecode: BytecodeLayout {
+                kind: kind(BYTECODE_TYPE)?,
+                data: number(BYTECODE_DATA)?,
+                positions: if version >= (12, 0) { 24 } else { 32 },
+            },
+            form: if version >= (14, 0) { Form::WithProperty } else { Form::Plain },
             code: CodeLayout::of(image, version)?,
         })
     }
@@ -199,9 +233,9 @@ impl V8Layout {
             }
         };
         set(0, !0);
-        set(self.shared_name, !0);
-        set(self.shared_script, !0);
-        set(self.shared_flags, !0 << 32);
+        set(self.shared.name, !0);
+        set(self.shared.script, !0);
+        set(self.shared.flags, !0 << 32);
         masks
     }
 
@@ -209,14 +243,14 @@ impl V8Layout {
     pub(super) fn for_kernel(&self) -> KernelLayout {
         KernelLayout {
             reader: kernel::READER,
-            code_bytes: super::shared::BYTES as u32,
+            code_bytes: SHARED_BYTES as u32,
             identity_at: 0,
             identity: self.identity(),
             words: words([
                 (kernel::WORD_SHARED, self.function_shared),
                 (kernel::WORD_FIRST_FUNCTION, self.functions.0.into()),
                 (kernel::WORD_LAST_FUNCTION, self.functions.1.into()),
-                (kernel::WORD_BYTECODE, self.bytecode_type.into()),
+                (kernel::WORD_BYTECODE, self.bytecode.kind.into()),
             ]),
         }
     }

@@ -10,6 +10,7 @@ mod code;
 mod heap;
 mod kernel;
 mod layout;
+mod moved;
 mod positions;
 mod shared;
 mod sources;
@@ -17,7 +18,6 @@ mod sources;
 use std::fs::File;
 
 use crate::compiled::CompiledCode;
-use crate::function::IN_TEXT;
 use crate::image::Image;
 use crate::memory::{head, word_in};
 use crate::{
@@ -27,6 +27,7 @@ use crate::{
 
 use heap::{Heap, Tagged};
 use layout::V8Layout;
+use moved::ByBytecode;
 use sources::Sources;
 
 /// JavaScript.
@@ -67,6 +68,7 @@ struct V8 {
     variable: u64,
     layout: V8Layout,
     sources: Sources,
+    by_bytecode: ByBytecode,
 }
 
 /// Detects V8 in a file.
@@ -75,7 +77,31 @@ fn find(image: &Image, _: &File) -> Option<Detected> {
     let Some(layout) = V8Layout::of(image, version).filter(|_| (10..=14).contains(&major)) else {
         return Some(Detected::Unknown(format!("V8 {major}.{minor}")));
     };
-    Some(Detected::Known(Box::new(V8 { version, variable, layout, sources: Sources::default() })))
+    Some(Detected::Known(Box::new(V8 {
+        version,
+        variable,
+        layout,
+        sources: Sources::default(),
+        by_bytecode: ByBytecode::default(),
+    })))
+}
+
+impl V8 {
+    fn heap<'m>(&'m self, memory: &'m dyn Memory) -> Heap<'m> {
+        Heap { memory, layout: &self.layout }
+    }
+}
+
+impl V8 {
+    /// The function of a closure, if that is written in JavaScript: V8's own functions, such as forEach, are shown by their native frames.
+    fn shared(&self, heap: Heap<'_>, function: Tagged) -> Option<Tagged> {
+        let V8Layout { functions: (first, last), function_shared, shared, script, .. } = &self.layout;
+        let function = heap.moved(function);
+        heap.kind(function).ok().filter(|kind| (first..=last).contains(&kind))?;
+        let found = heap.moved(heap.field(function, *function_shared).ok()?);
+        let is_function = heap.is(found, shared.kind);
+        (is_function && heap.is(heap.field(found, shared.script).ok()?, script.kind)).then_some(found)
+    }
 }
 
 impl Interpreter for V8 {
@@ -97,7 +123,7 @@ impl Interpreter for V8 {
     }
 
     fn function(&self, memory: &dyn Memory, code: CodeId) -> Result<Function, Unreadable> {
-        shared::read(self, memory, code)
+        shared::read(self.heap(memory), &self.sources, code)
     }
 }
 
@@ -111,26 +137,34 @@ impl StackFrames for V8 {
         let Some(Fields { offset, bytecode, function, context }) = Fields::read(memory, frame) else {
             return Ok(None);
         };
-        let heap = Heap { memory, layout: &self.layout };
-        let is_function = |kind| (self.layout.functions.0..=self.layout.functions.1).contains(&kind);
-        if context.address().is_none() || !heap.kind(function).is_ok_and(is_function) {
+        let heap = self.heap(memory);
+        let has_bytecode = heap.is(bytecode, self.layout.bytecode.kind);
+        if context.address().is_none() || (frame.has_rules && !has_bytecode) {
             return Ok(None);
         }
-        if frame.has_rules && !heap.is(bytecode, self.layout.bytecode_type) {
-            return Ok(None);
-        }
-        let shared = heap.field(function, self.layout.function_shared)?;
-        // V8's own functions, such as forEach, are shown by their native frames.
-        if !heap.is(heap.field(shared, self.layout.shared_script)?, self.layout.script_type) {
-            return Ok(None);
-        }
+        let code = match self.shared(heap, function) {
+            Some(shared) if has_bytecode => {
+                self.by_bytecode.learn(bytecode, shared);
+                shared::id(heap, shared)?
+            }
+            Some(shared) => shared::id(heap, shared)?,
+            None if has_bytecode => match self.by_bytecode.function(heap, bytecode) {
+                Some(code) => code,
+                None => return Ok(None),
+            },
+            None => return Ok(None),
+        };
         let offset = offset.integer().and_then(|offset| u32::try_from(offset).ok());
         let offset = offset.unwrap_or(kernel::NO_OFFSET);
-        Ok(Some(ScriptPlace { code: shared::id(heap, shared)?, offset, is_entry: true, is_generator: false }))
+        Ok(Some(ScriptPlace { code, offset, is_entry: true, is_generator: false }))
     }
 
     fn compiled(&self, memory: &dyn Memory, at: u64) -> Result<CompiledCode, Unreadable> {
-        code::read(self, memory, at)
+        code::read(self.heap(memory), at)
+    }
+
+    fn has(&self, memory: &dyn Memory, code: &CompiledCode) -> bool {
+        code::has(self.heap(memory), code)
     }
 }
 
@@ -157,9 +191,4 @@ impl Fields {
             context: field(kernel::FRAME_CONTEXT),
         })
     }
-}
-
-/// A position in the source text, or none.
-fn in_text(at: Option<u32>) -> u32 {
-    at.map_or(kernel::NO_OFFSET, |at| at | IN_TEXT)
 }

@@ -1,5 +1,12 @@
 //! Tables of source positions: which instruction was made from which place in the source text (V8's source-position-table.cc, source-position.h).
 
+use crate::function::{IN_TEXT, UNKNOWN};
+
+/// The position in a function of a place in its text, or of an unknown one.
+pub(super) fn in_text(at: Option<u32>) -> u32 {
+    at.map_or(UNKNOWN, |at| at | IN_TEXT)
+}
+
 /// An entry of a table: code from `offset` on was made from this place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
@@ -28,37 +35,38 @@ impl Place {
     }
 }
 
-/// Whether a statement begins at an entry, which is not needed here.
+/// The form of differences of offsets. They are negative, and one less, where no statement begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Statement {
-    /// Up to V8 13: the difference of offsets is negative, and one less, if none begins.
-    InSign,
-    /// The lowest bit of the difference of offsets.
-    InBit,
+pub(super) enum Form {
+    /// Up to V8 13.
+    Plain,
+    /// Since V8 14: the lowest bit is another property.
+    WithProperty,
 }
 
-impl Statement {
+impl Form {
     fn difference(self, number: i64) -> i64 {
+        let number = if number < 0 { -(number + 1) } else { number };
         match self {
-            Statement::InSign if number < 0 => -(number + 1),
-            Statement::InSign => number,
-            Statement::InBit => number >> 1,
+            Form::Plain => number,
+            Form::WithProperty => number >> 1,
         }
     }
 }
 
 /// Decodes a table: pairs of numbers, each the difference to the one before. Bits of a number are in groups of seven, lowest first; its sign is its lowest
 /// bit.
-pub(super) fn decode(bytes: &[u8], statement: Statement) -> Vec<Entry> {
+pub(super) fn decode(bytes: &[u8], form: Form) -> Vec<Entry> {
     let mut numbers = Numbers(bytes);
     // The first difference is to the place of a function's entry.
     let (mut offset, mut place) = (-1_i64, 0_i64);
     let mut entries = Vec::new();
     while let (Some(step), Some(change)) = (numbers.next(), numbers.next()) {
-        offset = offset.wrapping_add(statement.difference(step));
+        offset = offset.wrapping_add(form.difference(step));
         place = place.wrapping_add(change);
-        let Ok(offset) = u32::try_from(offset) else { break };
-        entries.push(Entry { offset, place: Place::of(place) });
+        // The entry of a function is before its first instruction.
+        let Ok(first) = u32::try_from(offset.max(0)) else { break };
+        entries.push(Entry { offset: first, place: Place::of(place) });
     }
     entries
 }
@@ -102,17 +110,17 @@ mod tests {
         [2, places[0], -301, places[1] - places[0]].into_iter().for_each(|number| put(&mut bytes, number));
         let (first, second) = (Place { at: Some(5), call: None }, Place { at: Some(2), call: Some(0) });
         assert_eq!(
-            decode(&bytes, Statement::InSign),
+            decode(&bytes, Form::Plain),
             [Entry { offset: 1, place: first }, Entry { offset: 301, place: second }]
         );
         let mut packed = Vec::new();
-        [2 << 1, places[0], (300 << 1) | 1, places[1] - places[0]]
+        [2 << 1 | 1, places[0], -(300 << 1) - 1, places[1] - places[0]]
             .into_iter()
             .for_each(|number| put(&mut packed, number));
-        assert_eq!(decode(&packed, Statement::InBit), decode(&bytes, Statement::InSign));
+        assert_eq!(decode(&packed, Form::WithProperty), decode(&bytes, Form::Plain));
         bytes.truncate(bytes.len() - 1);
-        assert_eq!(decode(&bytes, Statement::InSign).len(), 1, "a table that was cut");
-        assert_eq!(decode(&[0xff; 40], Statement::InSign), []);
+        assert_eq!(decode(&bytes, Form::Plain).len(), 1, "a table that was cut");
+        assert_eq!(decode(&[0xff; 40], Form::Plain), []);
         assert_eq!(Place::of(3), Place { at: None, call: None }, "outside of scripts");
     }
 }

@@ -2,15 +2,13 @@
 
 use crate::function::{SourceLines, identity, read_same};
 use crate::memory::head;
-use crate::{CodeId, Function, Memory, Unreadable};
+use crate::{CodeId, Function, Unreadable};
 
-use super::V8;
 use super::heap::{Heap, Tagged};
-use super::layout::V8Layout;
+use super::layout::{SHARED_BYTES, ScopeLayout, V8Layout};
 use super::positions;
+use super::sources::Sources;
 
-/// Bytes of a `SharedFunctionInfo` of which its identity is made.
-pub(super) const BYTES: usize = 128;
 /// Longest name, in characters.
 const MAX_NAME: u64 = 4096;
 /// Most bytes of a table of source positions.
@@ -18,21 +16,21 @@ const MAX_TABLE: usize = 4 << 20;
 /// Locals in contexts whose names are in the scope itself; more are in a table.
 const MAX_INLINE_LOCALS: u32 = 75;
 
-type Head = [u8; BYTES];
+type Head = [u8; SHARED_BYTES];
 
 /// Reads a function, if the memory still matches `id`.
-pub(super) fn read(v8: &V8, memory: &dyn Memory, id: CodeId) -> Result<Function, Unreadable> {
-    let heap = Heap { memory, layout: &v8.layout };
+pub(super) fn read(heap: Heap<'_>, sources: &Sources, id: CodeId) -> Result<Function, Unreadable> {
+    let layout = heap.layout;
     read_same(
-        memory,
+        heap.memory,
         id,
-        |bytes| identity_of(&v8.layout, bytes),
+        |bytes| identity_of(layout, bytes),
         |_| {
             let shared = Tagged(id.at | 1);
-            if heap.kind(shared)? != v8.layout.shared_type {
+            if heap.kind(shared)? != layout.shared.kind {
                 return Err(Unreadable(id.at));
             }
-            function(v8, heap, shared)
+            function(heap, sources, shared)
         },
     )
 }
@@ -47,20 +45,20 @@ fn identity_of(layout: &V8Layout, bytes: &Head) -> u32 {
     identity(bytes, &layout.identity())
 }
 
-fn function(v8: &V8, heap: Heap<'_>, shared: Tagged) -> Result<Function, Unreadable> {
-    let scope = scope(heap, heap.field(shared, v8.layout.shared_name)?)?;
-    let script = heap.field(shared, v8.layout.shared_script)?;
+fn function(heap: Heap<'_>, sources: &Sources, shared: Tagged) -> Result<Function, Unreadable> {
+    let scope = scope(heap, heap.field(shared, heap.layout.shared.name)?)?;
+    let script = heap.field(shared, heap.layout.shared.script)?;
     // V8's own functions, such as forEach, have no script.
-    if !heap.is(script, v8.layout.script_type) {
+    if !heap.is(script, heap.layout.script.kind) {
         return Ok(Function::without_lines(scope.name, String::new(), 0));
     }
     // Text that was passed to eval or Function has no name; errors call it so.
-    let file = heap.string(heap.field(script, v8.layout.script_name)?, MAX_NAME)?;
+    let file = heap.string(heap.field(script, heap.layout.script.name)?, MAX_NAME)?;
     let file = file.filter(|file| !file.is_empty()).unwrap_or_else(|| "<anonymous>".to_owned());
     let file = file.strip_prefix("file://").map(str::to_owned).unwrap_or(file);
     let lines = SourceLines {
         instructions: bytecode_positions(heap, shared).unwrap_or_default(),
-        ends: v8.sources.line_ends(heap, script).unwrap_or_default(),
+        ends: sources.line_ends(heap, script).unwrap_or_default(),
     };
     let first_line = scope.start.map_or(0, |start| lines.line_of(start));
     let name = match &*scope.name {
@@ -92,15 +90,15 @@ fn scope(heap: Heap<'_>, named: Tagged) -> Result<Scope, Unreadable> {
     if let Some(name) = heap.string(named, MAX_NAME)? {
         return Ok(Scope { name, start: None });
     }
-    if !heap.is(named, heap.layout.scope_type) {
+    if !heap.is(named, heap.layout.scope.kind) {
         return Ok(Scope::default());
     }
-    let V8Layout { scope_locals, scope_first, .. } = *heap.layout;
-    let locals = heap.slot(named, scope_locals)?.integer().and_then(|locals| u32::try_from(locals).ok());
+    let ScopeLayout { locals, first, .. } = heap.layout.scope;
+    let locals = heap.slot(named, locals)?.integer().and_then(|locals| u32::try_from(locals).ok());
     let locals = locals.ok_or(Unreadable(named.0))?;
     // A name and its properties for each local; many locals have one table of names.
     let names = if locals < MAX_INLINE_LOCALS { locals } else { 1 };
-    let mut at = scope_first.saturating_add(names).saturating_add(locals);
+    let mut at = first.saturating_add(names).saturating_add(locals);
     // The scope of a module has its number of variables first.
     if heap.slot(named, at)?.integer().is_some_and(|count| count != 0) {
         at += 1;
@@ -112,7 +110,7 @@ fn scope(heap: Heap<'_>, named: Tagged) -> Result<Scope, Unreadable> {
         name = heap.string(inferred, MAX_NAME)?.unwrap_or_default();
     }
     // Since V8 12 the start is in the fixed part, before that behind the names.
-    let start = match scope_first {
+    let start = match first {
         5.. => heap.slot(named, 3)?,
         _ if inferred.address().is_some() => heap.slot(named, at + 3)?,
         _ => inferred,
@@ -123,21 +121,21 @@ fn scope(heap: Heap<'_>, named: Tagged) -> Result<Scope, Unreadable> {
 /// The places from which the bytecode of a function was made. V8 makes this table only when it needs it.
 fn bytecode_positions(heap: Heap<'_>, shared: Tagged) -> Result<Vec<(u32, u32)>, Unreadable> {
     let bytecode = bytecode(heap, shared)?;
-    let table = heap.bytes(heap.field(bytecode, heap.layout.bytecode_positions)?, MAX_TABLE)?;
+    let table = heap.bytes(heap.field(bytecode, heap.layout.bytecode.positions)?, MAX_TABLE)?;
     // A frame counts from the tagged address of the bytecode's object.
-    let before = heap.layout.bytecode_data.wrapping_sub(1);
-    let entries = positions::decode(&table, heap.layout.statement).into_iter();
+    let before = heap.layout.bytecode.data.wrapping_sub(1);
+    let entries = positions::decode(&table, heap.layout.form).into_iter();
     Ok(entries.filter_map(|entry| Some((entry.offset.wrapping_add(before), entry.place.at?))).collect())
 }
 
 /// The bytecode of a function: its data, or what that leads to if it was compiled without optimizations, or is debugged.
-fn bytecode(heap: Heap<'_>, shared: Tagged) -> Result<Tagged, Unreadable> {
+pub(super) fn bytecode(heap: Heap<'_>, shared: Tagged) -> Result<Tagged, Unreadable> {
     /// Offset in a function of its data, the same in all versions.
     const DATA: u32 = 8;
     let data = heap.field(shared, DATA)?;
-    if heap.is(data, heap.layout.bytecode_type) {
+    if heap.is(data, heap.layout.bytecode.kind) {
         return Ok(data);
     }
     let inside = (0..4).filter_map(|index| heap.slot(data, index).ok());
-    inside.into_iter().find(|word| heap.is(*word, heap.layout.bytecode_type)).ok_or(Unreadable(data.0))
+    inside.into_iter().find(|word| heap.is(*word, heap.layout.bytecode.kind)).ok_or(Unreadable(data.0))
 }

@@ -25,7 +25,7 @@ struct TextId {
 impl Sources {
     /// Offsets of the ends of lines in the text of a script, in characters.
     pub(super) fn line_ends(&self, heap: Heap<'_>, script: Tagged) -> Result<Arc<[u32]>, Unreadable> {
-        let source = heap.field(script, heap.layout.script_source)?;
+        let source = heap.field(script, heap.layout.script.source)?;
         let mut id = TextId { script: script.0, text: source.0, head: [0; 64] };
         let at = source.address().ok_or(Unreadable(source.0))?;
         if !heap.memory.read(at, &mut id.head) {

@@ -89,6 +89,10 @@ impl State {
         State { sp: Some(sp), fp: FramePointer::Other, saved: Saved::Not, ra }
     }
 
+    /// State of x86-64 after the usual start of a function with a frame pointer.
+    pub(super) const FRAMED: State =
+        State { sp: Some(16), fp: FramePointer::Below(16), saved: Saved::At(-16), ra: ReturnAddress::Pushed };
+
     /// Returns whether the stack pointer, the frame pointer and the return address are as they were at the function's start.
     pub(super) fn is_as_at_begin(self) -> bool {
         let is_kept = matches!(self.ra, ReturnAddress::Pushed | ReturnAddress::InLink);

@@ -59,6 +59,17 @@ impl Instruction {
         matches!(self.0.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
     }
 
+    /// Returns whether the instruction copies the stack pointer to the frame pointer.
+    pub(super) fn sets_frame_pointer(&self) -> bool {
+        let [to, from] = [self.0.op0_register(), self.0.op1_register()];
+        self.0.mnemonic() == Mnemonic::Mov && (to, from) == (Register::RBP, Register::RSP)
+    }
+
+    /// Returns whether the instruction pushes the frame pointer.
+    pub(super) fn pushes_frame_pointer(&self) -> bool {
+        self.0.mnemonic() == Mnemonic::Push && self.0.op0_register() == Register::RBP
+    }
+
     /// Returns the way on from the instruction.
     pub(super) fn exit(&self) -> Exit {
         let is_near = self.0.op0_kind() == OpKind::NearBranch64;
