@@ -16,6 +16,8 @@ const ALIGNMENT: u64 = 32;
 const HEADER: usize = 64;
 /// Most bytes of instructions that are searched through.
 const MAX_CODE: u64 = 4 << 20;
+/// Most words that look like objects on the way.
+const MAX_CANDIDATES: u32 = 1 << 14;
 /// Bytes that are read at once, if there are as many.
 const BLOCKS: [u64; 2] = [1 << 16, 1 << 12];
 /// Most bytes of a table.
@@ -72,7 +74,7 @@ pub(super) fn has(heap: Heap<'_>, code: &CompiledCode) -> bool {
 
 /// Searches for the code whose instructions contain an address.
 fn find(heap: Heap<'_>, at: u64) -> Result<Found, Unreadable> {
-    let mut block = Block { heap, start: 0, bytes: Vec::new() };
+    let mut block = Block { heap, start: 0, bytes: Vec::new(), candidates: MAX_CANDIDATES };
     let mut start = at - at % ALIGNMENT;
     let last = at.saturating_sub(MAX_CODE);
     while start > last {
@@ -91,6 +93,8 @@ struct Block<'m> {
     heap: Heap<'m>,
     start: u64,
     bytes: Vec<u8>,
+    /// Number of words that may still be looked at as objects.
+    candidates: u32,
 }
 
 impl Block<'_> {
@@ -102,23 +106,29 @@ impl Block<'_> {
             let object = Tagged(start.wrapping_sub(offset.into()) | 1);
             let map = self.word(object.0 & !1)?;
             let is_likely = map & 3 == 1 && map >> 48 == 0;
-            let is_code = is_likely && self.heap.is(object, layout.kind);
+            let is_code = is_likely && self.is_code(object)?;
             return Ok(is_code.then(|| found(self.heap, layout, object)).flatten().filter(is_start));
         }
         for before in (8..=HEADER as u64).step_by(8) {
             let word = Tagged(self.word(start.wrapping_sub(before))?);
             let is_likely = word.0 & 3 == 1 && word.0 >> 48 == 0 && word.0 >> 16 != 0;
-            if is_likely && self.heap.is(word, layout.kind) {
+            if is_likely && self.is_code(word)? {
                 return Ok(found(self.heap, layout, word).filter(is_start));
             }
         }
         Ok(None)
     }
 
+    /// Whether a word that looks like it leads to a code object.
+    fn is_code(&mut self, word: Tagged) -> Result<bool, Unreadable> {
+        self.candidates = self.candidates.checked_sub(1).ok_or(Unreadable(word.0))?;
+        Ok(self.heap.is(word, self.heap.layout.code.kind))
+    }
+
     /// The word at an address. Reads the memory before the address in blocks, as the search leads there.
     fn word(&mut self, at: u64) -> Result<u64, Unreadable> {
         let is_inside = |start: u64, bytes: &[u8]| {
-            at.checked_sub(start).is_some_and(|from| from + 8 <= bytes.len() as u64)
+            at.checked_sub(start).is_some_and(|from| from.saturating_add(8) <= bytes.len() as u64)
         };
         if !is_inside(self.start, &self.bytes) {
             // The memory before the code may not be mapped.
