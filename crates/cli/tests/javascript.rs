@@ -116,7 +116,7 @@ fn hanging(node: &Path) -> (Target, Vec<(String, String, u64)>) {
     };
     let mut said: Vec<_> = lines.map(frame).collect();
     assert_eq!(said.len(), 4, "{said:?}");
-    // It waits a few lines below the place where it has looked.
+    // The program waits a few lines below the place where it has looked.
     said[0].2 += 4;
     (Target(child), said)
 }

@@ -133,7 +133,7 @@ impl Runtime {
         let (option, advice) = match self {
             Runtime::Java => return java_names(told),
             Runtime::Mono if told.has("--jitmap") => return MONO_AT_EXIT.to_owned(),
-            // Its functions were read: the rest has no names.
+            // V8 was read: the rest has no names.
             Runtime::Node if told.has_javascript => return String::new(),
             Runtime::Node => ("--perf-basic-prof", "run it with node --perf-basic-prof"),
             Runtime::Chromium => {
