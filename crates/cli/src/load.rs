@@ -17,6 +17,7 @@ use plumb_formats::{foreign, native};
 use plumb_profile::Profile;
 use plumb_symbolize::Progress;
 
+use crate::args::SymfsArgs;
 use crate::terminal::say;
 
 #[cfg(feature = "server")]
@@ -36,24 +37,25 @@ const NEEDED: &str = "what can be read is a plumb recording, perf.data, pprof, J
 ///
 /// Damage in the file is reported on standard error and counted in the profile's
 /// [`damaged_records`](plumb_profile::Meta::damaged_records).
-pub fn load(path: &Path) -> Result<Profile> {
+pub fn load(path: &Path, symfs: &SymfsArgs) -> Result<Profile> {
     if path.as_os_str() == "-" {
         let mut bytes = Vec::new();
         std::io::stdin().lock().read_to_end(&mut bytes).context("standard input")?;
-        return read(Cursor::new(bytes), "standard input");
+        return read(Cursor::new(bytes), "standard input", symfs);
     }
     let name = path.display().to_string();
     if name.starts_with("http://") || name.starts_with("https://") {
-        return read_remote(&name);
+        return read_remote(&name, symfs);
     }
     if path.is_dir() {
-        return load(&directory::header_file(path, &name)?);
+        return load(&directory::header_file(path, &name)?, symfs);
     }
     match File::open(path) {
         Ok(file) if directory::is_header_file(path) => {
-            Ok(prepared(perf_data::read_in_directory(file, path, &name)?))
+            let profile = perf_data::read_in_directory(file, path, &name, symfs.directory())?;
+            Ok(prepared(profile, symfs))
         }
-        Ok(file) => read(file, &name),
+        Ok(file) => read(file, &name, symfs),
         Err(error) if error.kind() == ErrorKind::NotFound && path.as_os_str() == DEFAULT => {
             if Path::new(UNFINISHED).exists() {
                 bail!("no recording here ({DEFAULT}), but one that was not finished: name it, {UNFINISHED}");
@@ -69,12 +71,12 @@ pub fn load(path: &Path) -> Result<Profile> {
 }
 
 #[cfg(feature = "server")]
-fn read_remote(url: &str) -> Result<Profile> {
-    read(Cursor::new(remote::fetch(url)?), url)
+fn read_remote(url: &str, symfs: &SymfsArgs) -> Result<Profile> {
+    read(Cursor::new(remote::fetch(url)?), url, symfs)
 }
 
 #[cfg(not(feature = "server"))]
-fn read_remote(url: &str) -> Result<Profile> {
+fn read_remote(url: &str, _symfs: &SymfsArgs) -> Result<Profile> {
     bail!(
         "{url}: this plumb was built without the feature `server`, which reads URLs; download the profile and name the file"
     )
@@ -94,17 +96,19 @@ fn refused(path: &Path, name: &str) -> String {
 
 /// As [`load`], from bytes; `name` describes their origin in messages.
 #[cfg(feature = "server")]
-pub fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Profile> {
-    read(Cursor::new(bytes), name)
+pub fn load_bytes(name: &str, bytes: Vec<u8>, symfs: &SymfsArgs) -> Result<Profile> {
+    read(Cursor::new(bytes), name, symfs)
 }
 
-fn read<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
-    Ok(prepared(parsed(input, name)?))
+fn read<R: Read + Seek>(input: R, name: &str, symfs: &SymfsArgs) -> Result<Profile> {
+    Ok(prepared(parsed(input, name, symfs.directory())?, symfs))
 }
 
-/// Resolves symbols if that was not done yet, and makes names readable.
-fn prepared(mut profile: Profile) -> Profile {
-    if !profile.meta.symbolized {
+/// Resolves symbols if that was not done yet, or if the files of the recorded machine are named: these may have names that it lacked. Makes names
+/// readable.
+fn prepared(mut profile: Profile, symfs: &SymfsArgs) -> Profile {
+    profile.symfs = symfs.directory().map(Path::to_owned);
+    if !profile.meta.symbolized || profile.symfs.is_some() {
         let debuginfod = plumb_symbolize::names_debuginfod_servers();
         let options = plumb_symbolize::Options { debuginfod, ..Default::default() };
         let mut told = String::new();
@@ -142,22 +146,23 @@ fn read_unfinished<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
 }
 
 /// Parses the input, in any supported format, without resolving symbols.
-pub(crate) fn parsed<R: Read + Seek>(mut input: R, name: &str) -> Result<Profile> {
+/// `symfs`: the directory with the files of the recorded machine.
+pub(crate) fn parsed<R: Read + Seek>(mut input: R, name: &str, symfs: Option<&Path>) -> Result<Profile> {
     let mut start = Vec::new();
     input.by_ref().take(kind::KIND_BYTES).read_to_end(&mut start).with_context(|| name.to_string())?;
     input.rewind().with_context(|| name.to_string())?;
     match FileKind::of(&start) {
         FileKind::Recording => native::read(input).with_context(|| name.to_string()),
         FileKind::Unfinished => read_unfinished(input, name),
-        FileKind::PerfData => perf_data::read(input, name),
-        FileKind::Packed => read_packed(input, name),
+        FileKind::PerfData => perf_data::read(input, name, symfs),
+        FileKind::Packed => read_packed(input, name, symfs),
         FileKind::Foreign => read_foreign(input, name),
         FileKind::Other(what) => bail!("{name}: {what}; {NEEDED}"),
     }
 }
 
 /// Reads a compressed file of any format.
-fn read_packed<R: Read>(mut input: R, name: &str) -> Result<Profile> {
+fn read_packed<R: Read>(mut input: R, name: &str, symfs: Option<&Path>) -> Result<Profile> {
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes).with_context(|| name.to_string())?;
     let unpacked = foreign::unpack(&bytes).with_context(|| name.to_string())?.unwrap_or_default();
@@ -165,7 +170,7 @@ fn read_packed<R: Read>(mut input: R, name: &str) -> Result<Profile> {
     if foreign::compression(&unpacked).is_some() {
         bail!("{name}: compressed twice: unpack it once; {NEEDED}");
     }
-    parsed(Cursor::new(unpacked), name)
+    parsed(Cursor::new(unpacked), name, symfs)
 }
 
 fn read_foreign<R: Read>(mut input: R, name: &str) -> Result<Profile> {
@@ -184,7 +189,7 @@ mod tests {
     fn message(name: &str, bytes: &[u8]) -> String {
         let path = std::env::temp_dir().join(format!("plumb-load-{}-{name}", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
-        let error = load(&path).unwrap_err();
+        let error = load(&path, &SymfsArgs::default()).unwrap_err();
         std::fs::remove_file(&path).unwrap();
         let message = format!("{error:#}");
         assert!(message.starts_with(&path.display().to_string()), "{message}");
@@ -207,9 +212,9 @@ mod tests {
 
     #[test]
     fn without_a_recording_the_next_step_is_said() {
-        let error = load(Path::new(DEFAULT)).unwrap_err().to_string();
+        let error = load(Path::new(DEFAULT), &SymfsArgs::default()).unwrap_err().to_string();
         assert!(error.contains("plumb record -- CMD"), "{error}");
-        let error = format!("{:#}", load(Path::new("no/such/file")).unwrap_err());
+        let error = format!("{:#}", load(Path::new("no/such/file"), &SymfsArgs::default()).unwrap_err());
         assert!(error.starts_with("no/such/file: no such file"), "{error}");
         assert!(error.ends_with("plumb record -o no/such/file -- CMD"), "{error}");
     }
@@ -220,7 +225,7 @@ mod tests {
         profile.meta.host = "here".into();
         let mut recording = Cursor::new(Vec::new());
         native::write(&profile, &mut recording).unwrap();
-        let back = read(Cursor::new(recording.into_inner()), "made").unwrap();
+        let back = read(Cursor::new(recording.into_inner()), "made", &SymfsArgs::default()).unwrap();
         assert_eq!(back.meta.host, "here");
         assert!(back.meta.symbolized);
     }

@@ -12,18 +12,19 @@ use plumb_documents::answers::{Lack, LoadedRecording};
 use plumb_profile::Profile;
 use serde_json::Value;
 
+use crate::args::SymfsArgs;
 use plumb_stack_quality::{Completeness, nameless};
 
 /// Loads a file for display.
 ///
 /// # Errors
 /// The file can't be read.
-pub fn load(path: &Path) -> Result<LoadedRecording> {
+pub fn load(path: &Path, symfs: &SymfsArgs) -> Result<LoadedRecording> {
     let name = path.display().to_string();
     if let Some(calls) = counted_calls(path) {
         return Ok(of_calls(&name, calls));
     }
-    let profile = crate::load::load(path)?;
+    let profile = crate::load::load(path, symfs)?;
     Ok(recording(&name, Arc::new(profile)))
 }
 
@@ -32,11 +33,11 @@ pub fn load(path: &Path) -> Result<LoadedRecording> {
 /// # Errors
 /// The bytes are neither a recording nor a profile.
 #[cfg(feature = "server")]
-pub fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<LoadedRecording> {
+pub fn load_bytes(name: &str, bytes: Vec<u8>, symfs: &SymfsArgs) -> Result<LoadedRecording> {
     if let Some(calls) = calls_in(&bytes) {
         return Ok(of_calls(name, calls));
     }
-    let profile = crate::load::load_bytes(name, bytes)?;
+    let profile = crate::load::load_bytes(name, bytes, symfs)?;
     Ok(recording(name, Arc::new(profile)))
 }
 

@@ -11,6 +11,7 @@ use plumb_documents::answers::LoadedRecording;
 use plumb_server::{FileReader, ListenOptions, ServeError, Server, ShownRecordings};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::args::SymfsArgs;
 use crate::loaded;
 use crate::terminal::say;
 
@@ -36,11 +37,13 @@ pub struct ShowArgs {
     /// {file} and {line} are replaced, for example `idea://open?file={file}&line={line}`. Empty: no links.
     #[arg(long, value_name = "URL", default_value = EDITOR, value_parser = editor)]
     pub editor: String,
+    #[command(flatten)]
+    pub symfs: SymfsArgs,
 }
 
 impl Default for ShowArgs {
     fn default() -> Self {
-        Self { listen: None, editor: EDITOR.into() }
+        Self { listen: None, editor: EDITOR.into(), symfs: SymfsArgs::default() }
     }
 }
 
@@ -61,9 +64,11 @@ fn editor(text: &str) -> Result<String, String> {
 /// # Errors
 /// No address can be listened on.
 pub fn show(recordings: Vec<LoadedRecording>, options: ShowArgs, is_opened: bool) -> Result<()> {
-    let ShowArgs { listen, editor } = options;
-    let reader =
-        FileReader::new(|name, bytes| loaded::load_bytes(name, bytes).map_err(|error| format!("{error:#}")));
+    let ShowArgs { listen, editor, symfs } = options;
+    let read = move |name: &str, bytes| {
+        loaded::load_bytes(name, bytes, &symfs).map_err(|error| format!("{error:#}"))
+    };
+    let reader = FileReader::new(read);
     let shown = ShownRecordings { recordings, editor, reader };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("cannot start the server's threads")?;

@@ -46,7 +46,7 @@ fn stacks_of_another_architecture_are_not_read_as_those_of_this_one() {
     let own = report(&data);
     // Change the architecture name in perf's header.
     let mut bytes = std::fs::read(&data).expect("perf wrote it");
-    let (here, there) = (b"x86_64\0\0", b"aarch64\0");
+    let (here, there) = (b"x86_64\0\0", b"riscv64\0");
     let places: Vec<usize> =
         (0..bytes.len() - here.len()).filter(|&at| bytes[at..].starts_with(here)).collect();
     assert!(!places.is_empty(), "perf names the architecture");
@@ -165,4 +165,45 @@ fn other_directories_are_refused_with_what_they_look_like() {
         let said = made(name, files);
         assert!(said.contains(words) && said.contains(name), "{name}: {said}");
     }
+}
+
+/// The recording of `recorded/small.c` on aarch64, read with these arguments: exit status, output, errors.
+fn of_aarch64(arguments: &[&str]) -> (bool, String, String) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
+    let output = Command::new(env!("CARGO_BIN_EXE_plumb")).args(arguments).current_dir(folder).output();
+    let output = output.expect("plumb runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.success(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn stacks_of_aarch64_are_unwound_and_named_by_the_files_of_symfs() {
+    let (is_done, folded, errors) = of_aarch64(&["fold", "--symfs", ".", "aarch64.data.gz"]);
+    assert!(is_done, "{errors}");
+    let inner = "_start;middle.constprop.0;down.constprop.0;down.constprop.0;down.constprop.0;down.constprop.0;down.constprop.0;\
+                 down.constprop.0;spin.constprop.0";
+    let stacks: Vec<&str> = folded.lines().filter(|line| line.contains("spin")).collect();
+    assert!(!stacks.is_empty() && stacks.iter().all(|line| line.contains(inner)), "{folded}");
+    assert!(!folded.contains("could not be read"), "{folded}");
+    let (is_done, listing, errors) =
+        of_aarch64(&["annotate", "--symfs", ".", "--asm", "aarch64.data.gz", "spin.constprop.0"]);
+    assert!(is_done && listing.contains("madd x0, x0, x3, x2"), "{listing}{errors}");
+}
+
+#[test]
+fn without_the_recorded_files_the_next_step_is_named() {
+    let (_, report, errors) = of_aarch64(&["report", "aarch64.data.gz"]);
+    assert!(report.contains("file could not be read (/programs/small)"), "{report}{errors}");
+    let (_, doctor, errors) = of_aarch64(&["doctor", "aarch64.data.gz"]);
+    assert!(doctor.contains("--symfs DIR"), "{doctor}{errors}");
+    // A file of that name with another build ID is not believed.
+    let folder = empty("symfs");
+    std::fs::copy(env!("CARGO_BIN_EXE_plumb"), folder.join("small")).expect("the folder is there");
+    let folder = folder.to_str().expect("it is text");
+    let (_, report, errors) = of_aarch64(&["report", "--symfs", folder, "aarch64.data.gz"]);
+    assert!(report.contains("0% complete"), "{report}{errors}");
+    let function = "0x210@small";
+    let (is_done, listing, errors) =
+        of_aarch64(&["annotate", "--symfs", folder, "aarch64.data.gz", function]);
+    assert!(!is_done && errors.contains("--symfs DIR"), "{listing}{errors}");
 }

@@ -161,6 +161,10 @@ fn file(profile: &Profile, dso: DsoId, lacks: &Lacks) -> Option<Finding> {
                 MissingSymbols::NoPerfMap { path: format!("/tmp/perf-{pid}.map").into() }.remedy().to_owned()
             }
             kind if kind.is_kernel() => MissingSymbols::KernelHidden.remedy().to_owned(),
+            // A file whose headers could not be read.
+            DsoKind::File if dso.addresses == AddressSpace::FileOffset => {
+                MissingSymbols::Absent { path: path.into() }.remedy().to_owned()
+            }
             _ => MissingSymbols::NoSymbols.remedy().to_owned(),
         };
         return Some(Finding::new(Limited, path, text).remedy(remedy));

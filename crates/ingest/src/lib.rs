@@ -13,6 +13,7 @@ mod options;
 mod output;
 mod perf_records;
 mod processes;
+mod recorded;
 mod registers;
 mod samples;
 mod sideband;
@@ -31,6 +32,7 @@ pub use statistics::Statistics;
 pub use taken::TakenProfile;
 
 use std::fs::File;
+use std::path::Path;
 
 use linux_perf_event_reader::{RawData, RawEventRecord, RecordType, SampleFormat, constants as perf};
 use plumb_profile::{DsoId, Event, EventId, Profile, Queued};
@@ -38,6 +40,7 @@ use plumb_profile::{DsoId, Event, EventId, Profile, Queued};
 use output::Output;
 use perf_records::{Damaged, Reader};
 use processes::Processes;
+use recorded::RecordedMachine;
 use samples::Sideband;
 use stacks::{DeferredStacks, Stacks};
 use weights::Weights;
@@ -196,8 +199,14 @@ impl Ingest {
         &self.out.profile
     }
 
-    /// The profile so far, for the caller to add facts. With [`Source::File`], set `meta.arch` before
-    /// the first record: stacks of architectures other than this machine's are not unwound.
+    /// Sets the machine that records of [`Source::File`] come from, before the first of them: its name in `uname -m`, and the directory with
+    /// its files, if they are not at their own paths.
+    pub fn recorded_on(&mut self, name: &str, files: Option<&Path>) {
+        self.out.profile.meta.arch = name.to_owned();
+        self.processes.spaces.set_machine(RecordedMachine::new(name, files));
+    }
+
+    /// The profile so far, for the caller to add facts.
     pub fn profile_mut(&mut self) -> &mut Profile {
         &mut self.out.profile
     }

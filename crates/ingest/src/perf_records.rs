@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use linux_perf_event_reader::{Endianness, RecordParseInfo, RecordType, constants as perf};
 
-use plumb_unwind::{LinuxRegisters, Native};
+use plumb_unwind::LinuxRegisters;
 
 use crate::weights::Weight;
 
@@ -122,13 +122,13 @@ pub(crate) struct Sample<'a> {
 }
 
 impl Registers<'_> {
-    /// The tracked registers and their values, by DWARF number. Those of another architecture's samples have no meaning.
-    pub(crate) fn by_dwarf_number(&self) -> impl Iterator<Item = (u16, u64)> {
+    /// The tracked registers and their values, by DWARF number. `A`: the architecture of the sample.
+    pub(crate) fn by_dwarf_number<A: LinuxRegisters>(&self) -> impl Iterator<Item = (u16, u64)> {
         let mut mask = self.mask;
         self.values.iter().filter_map(move |value| {
             let number = mask.trailing_zeros();
             mask &= mask.wrapping_sub(1);
-            Some((Native::of_perf(number)?, value))
+            Some((A::of_perf(number)?, value))
         })
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 use super::*;
-use crate::{Device, parse_maps};
+use crate::{Device, RecordedFiles, parse_maps};
 
 /// A sleeping program of our own, in a directory of its own.
 struct Sleeper {
@@ -169,8 +169,14 @@ fn recorded_file_must_have_the_recorded_build_id() {
     let path = std::env::current_exe().unwrap();
     let key = FileKey::of_path(path.as_os_str().as_bytes());
     let mut files = Files::default();
-    let right = files.add(FileKey { build_id: build_id(&path), ..key.clone() }, &FileOrigin::Recorded);
-    let wrong = files.add(FileKey { build_id: Some([1; 20].into()), ..key }, &FileOrigin::Recorded);
+    let right = files.add(
+        FileKey { build_id: build_id(&path), ..key.clone() },
+        &FileOrigin::Recorded(RecordedFiles::default()),
+    );
+    let wrong = files.add(
+        FileKey { build_id: Some([1; 20].into()), ..key },
+        &FileOrigin::Recorded(RecordedFiles::default()),
+    );
     assert_eq!(files.get(right).unreadable(), None);
     assert_eq!(files.get(wrong).unreadable(), Some(OpenError::Replaced));
 }
@@ -179,7 +185,7 @@ fn recorded_file_must_have_the_recorded_build_id() {
 fn devices_are_not_opened() {
     let mut files = Files::default();
     let key = FileKey { device: Some(Device { major: 1, minor: 5 }), ..FileKey::of_path(b"/dev/zero") };
-    let id = files.add(key, &FileOrigin::Recorded);
+    let id = files.add(key, &FileOrigin::Recorded(RecordedFiles::default()));
     assert_eq!(files.get(id).unreadable(), Some(OpenError::NotRegular));
 }
 

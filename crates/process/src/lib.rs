@@ -50,7 +50,7 @@ pub use identity::{Device, FileKey};
 pub use kept::{DiskCache, Entry as DiskCacheEntry, cache_folder};
 pub use maps::{MapLine, parse_maps};
 pub use memory::available_memory;
-pub use open::{FileOrigin, OpenError, open_mapped, path_of_open};
+pub use open::{FileOrigin, OpenError, RecordedFiles, open_mapped, path_of_open, recorded_paths};
 pub use pid::{
     FOREIGN_PROC, comm, environment, executable, is_proc_foreign, living_thread, mappings, parent, peak_rss,
     pids, threads,

@@ -12,6 +12,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::elf::Elf;
 use crate::identity::{DELETED, FileKey};
@@ -33,7 +34,46 @@ pub enum FileOrigin {
         parent: u32,
     },
     /// A process of some recording: only path and build id can lead to the file.
-    Recorded,
+    Recorded(RecordedFiles),
+}
+
+/// The places where the files of a recording may be, and the files that may be meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordedFiles {
+    /// Directory with the files of the recorded machine, if they are not at their own paths. Then nothing is looked up at those.
+    pub below: Option<Arc<Path>>,
+    /// ELF machines (`e_machine`) of code that the recorded machine runs; empty: any.
+    pub machines: &'static [u16],
+}
+
+impl RecordedFiles {
+    /// Opens the file of `key`.
+    fn open(&self, key: &FileKey, path: &Path) -> Result<File, OpenError> {
+        let mut outcome = Err(OpenError::NotFound);
+        for place in recorded_paths(self.below.as_deref(), path) {
+            outcome = better(outcome, open_checked(key, &place).and_then(|file| self.check_machine(file)));
+        }
+        outcome
+    }
+
+    /// Files of the same path on machines of two architectures differ.
+    fn check_machine(&self, file: File) -> Result<File, OpenError> {
+        let is_right = |elf: Elf| self.may_run(elf.machine);
+        if Elf::read(&file).map_or(true, is_right) { Ok(file) } else { Err(OpenError::Replaced) }
+    }
+
+    /// Whether the recorded machine runs code for this ELF machine.
+    pub fn may_run(&self, machine: u16) -> bool {
+        self.machines.is_empty() || self.machines.contains(&machine)
+    }
+}
+
+/// Returns the paths where the file that was recorded at `path` may be: its own, or those in a directory with the files of the recorded
+/// machine, which has them in a tree or side by side.
+pub fn recorded_paths(below: Option<&Path>, path: &Path) -> Vec<PathBuf> {
+    let Some(below) = below else { return vec![path.into()] };
+    let name = path.file_name().map(|name| below.join(name));
+    std::iter::once(below.join(path.strip_prefix("/").unwrap_or(path))).chain(name).collect()
 }
 
 /// The reason why a mapped file cannot be read.
@@ -106,7 +146,11 @@ pub fn open_mapped(key: &FileKey, place: &FileOrigin) -> Result<File, OpenError>
         }
     }
     if outcome.is_err() {
-        outcome = better(outcome, open_checked(key, path));
+        let found = match place {
+            FileOrigin::Recorded(files) => files.open(key, path),
+            FileOrigin::Process { .. } => open_checked(key, path),
+        };
+        outcome = better(outcome, found);
     }
     // Without the privilege to follow map_files links, access is denied even to links that are gone.
     if let (

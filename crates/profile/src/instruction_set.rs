@@ -12,16 +12,27 @@ pub enum InstructionSet {
 }
 
 impl InstructionSet {
+    /// Values of `e_machine` (elf.h).
+    const EM_386: u16 = 3;
+    const EM_ARM: u16 = 40;
+    const EM_X86_64: u16 = 62;
+    const EM_AARCH64: u16 = 183;
+
+    /// Returns the numbers (`e_machine`) of the ELF files whose code a machine runs, by its name in `uname -m`; none if they are not known.
+    pub fn machines_of(name: &str) -> &'static [u16] {
+        match name {
+            "x86_64" => &[Self::EM_X86_64, Self::EM_386],
+            "aarch64" => &[Self::EM_AARCH64, Self::EM_ARM],
+            _ => &[],
+        }
+    }
+
     /// Returns the instruction set for an ELF header's `e_machine`; `None` if its code is not decoded.
     pub fn of_machine(machine: u16) -> Option<Self> {
-        /// `EM_386`, `EM_X86_64` and `EM_AARCH64` (elf.h).
-        const X86: u16 = 3;
-        const X86_64: u16 = 62;
-        const AARCH64: u16 = 183;
         match machine {
-            X86 => Some(Self::X86),
-            X86_64 => Some(Self::X86_64),
-            AARCH64 => Some(Self::Aarch64),
+            Self::EM_386 => Some(Self::X86),
+            Self::EM_X86_64 => Some(Self::X86_64),
+            Self::EM_AARCH64 => Some(Self::Aarch64),
             _ => None,
         }
     }

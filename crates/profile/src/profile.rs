@@ -1,5 +1,7 @@
 //! The profile as a whole: all of its tables.
 
+use std::path::PathBuf;
+
 use crate::dso::{AddressSpace, Dso, DsoId, DsoKind};
 use crate::event::{Event, EventId};
 use crate::frame::{Frame, FrameId};
@@ -43,6 +45,8 @@ pub struct Profile {
     pub samples: Samples,
     /// User registers of some samples. Empty if they were not recorded.
     pub registers: RegisterSamples,
+    /// Directory in which this machine has the files of the recorded one, if they are not at their own paths. Not a part of a recording.
+    pub symfs: Option<PathBuf>,
 }
 
 impl Profile {

@@ -267,7 +267,7 @@ impl Cause {
                 false => "have its runtime keep frame pointers, if it can, or record with --scan",
             }),
             Truncation::FileUnreadable => {
-                "keep it in place while recording; where it was deleted, restart the program or record as root"
+                "keep it in place while recording; where it was deleted, restart the program or record as root; if it is on another machine: --symfs DIR"
             }
             Truncation::NoUserStack if self.off_cpu => {
                 "record with a higher -F: more waits are recorded with their stack"

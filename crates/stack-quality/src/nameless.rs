@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use plumb_profile::{AddressSpace, DsoId, DsoKind, Profile};
+use plumb_symbolize::Missing;
 
 use crate::compilers::{is_haskell, is_poly_ml};
 use crate::packages::debug_symbols;
@@ -74,7 +75,13 @@ pub fn of_file(profile: &Profile, dso: DsoId) -> String {
     let own = profile.mappings.iter().find(|mapping| mapping.dso == dso);
     let pid = own.map(|mapping| profile.processes[mapping.process].pid);
     let runtime = pid.and_then(|pid| Some((Runtime::of(profile, pid)?, pid)));
-    runtime.map_or_else(|| stripped(profile, dso), |(runtime, pid)| runtime.names(&Told::of(profile, pid)))
+    runtime.map_or_else(|| unread(profile, dso), |(runtime, pid)| runtime.names(&Told::of(profile, pid)))
+}
+
+/// Remedy for a file whose headers could not be read.
+fn unread(profile: &Profile, dso: DsoId) -> String {
+    let path = profile.strings.get(profile.dsos[dso].path);
+    Missing::Absent { path: path.into() }.remedy().to_owned()
 }
 
 /// Remedy for a stripped file: the command that installs its debug symbols, if its package is installed here.

@@ -65,13 +65,15 @@ impl fmt::Display for NoCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoCode::File(missing) => {
-                for (index, missing) in missing.iter().enumerate() {
+                for (index, one) in missing.iter().enumerate() {
                     let comma = if index > 0 { "; " } else { "" };
-                    let remedy = match missing.remedy() {
-                        "" => String::new(),
-                        remedy => format!(" ({remedy})"),
-                    };
-                    write!(f, "{comma}{missing}{remedy}")?;
+                    write!(f, "{comma}{one}")?;
+                    let remedy = one.remedy();
+                    // Once, after the last of those that it is for.
+                    let is_last = missing.get(index + 1).is_none_or(|next| next.remedy() != remedy);
+                    if is_last && !remedy.is_empty() {
+                        write!(f, " ({remedy})")?;
+                    }
                 }
                 Ok(())
             }
@@ -131,6 +133,7 @@ enum Source {
 impl Binary {
     /// Opens the file of `profile` with the id `dso`.
     pub fn open(profile: &Profile, dso: DsoId, options: &Options) -> Result<Binary, NoCode> {
+        let options = &options.for_profile(profile);
         let job = Job::without_frames(profile, dso);
         let mut answer = Answer::new(&job);
         let source = match job.kind {
@@ -138,7 +141,11 @@ impl Binary {
             DsoKind::Anonymous { .. } => return Err(NoCode::CompiledAtRunTime),
             DsoKind::Kernel | DsoKind::KernelModule => Self::kernel(profile, options)?,
             DsoKind::File | DsoKind::Vdso if job.addresses != AddressSpace::Svma => {
-                return Err(NoCode::Addresses);
+                // Of a file that was not there when its stacks were read, only offsets are known.
+                let is_there = job.kind == DsoKind::Vdso
+                    || Images::find(&job, options, &|_, _| None, &mut answer).is_some();
+                let missing = std::mem::take(&mut answer.summary.missing);
+                return Err(if is_there { NoCode::Addresses } else { NoCode::File(missing) });
             }
             DsoKind::Vdso => {
                 let image = vdso::open(&job, options, &profile.meta, &mut answer);

@@ -7,7 +7,7 @@
 //! Elsewhere: the contents of the sections.
 
 use std::fs::{File, Metadata};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -93,8 +93,10 @@ enum Bytes {
 impl Image {
     /// Opens the file at `path`.
     pub fn open(path: &Path) -> Result<Self, Missing> {
-        let unreadable =
-            |error: std::io::Error| Missing::Unreadable { path: path.into(), error: error.to_string() };
+        let unreadable = |error: std::io::Error| match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => Missing::Absent { path: path.into() },
+            _ => Missing::Unreadable { path: path.into(), error: error.to_string() },
+        };
         let meta = std::fs::metadata(path).map_err(unreadable)?;
         if !meta.is_file() {
             return Err(Missing::Malformed { path: path.into(), error: "not a regular file".into() });

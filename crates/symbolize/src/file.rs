@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use plumb_process::path_of_open;
+use plumb_process::{path_of_open, recorded_paths};
 use plumb_profile::AddressSpace;
 use self_cell::self_cell;
 use typed_arena::Arena;
@@ -285,6 +285,9 @@ fn open_recorded(job: &Job, options: &Options, answer: &mut Answer) -> Option<Rc
     let mut reasons = Vec::new();
     for path in places(job, options) {
         match Image::open(&path) {
+            Ok(image) if !options.files.may_run(image.machine.0) => {
+                reasons.push(Missing::Replaced { path });
+            }
             Ok(image) if job.build_id.is_some() && image.build_id != job.build_id => {
                 reasons.push(Missing::Replaced { path });
             }
@@ -310,7 +313,15 @@ fn is_newer(image: &Image, recorded_until: Option<SystemTime>) -> bool {
 /// Returns the paths where the recorded file may be, most likely first.
 fn places<'a>(job: &'a Job, options: &'a Options) -> impl Iterator<Item = PathBuf> + 'a {
     let known = options.images.get(&job.dso).into_iter().flatten().cloned();
+    let below = options.files.below.as_deref();
+    let own = below.is_none().then(|| own_places(job, options));
+    let below = below.map(|below| recorded_paths(Some(below), Path::new(&job.path)));
+    known.chain(below.into_iter().flatten()).chain(own.into_iter().flatten())
+}
+
+/// Returns the paths of a file of this machine.
+fn own_places<'a>(job: &'a Job, options: &'a Options) -> impl Iterator<Item = PathBuf> + 'a {
     let relative = Path::new(&job.path).strip_prefix("/").unwrap_or(Path::new(&job.path));
     let inside = job.pids.iter().map(move |&pid| options.process(pid).join("root").join(relative));
-    known.chain(job.held.as_ref().map(path_of_open)).chain([options.root.join(relative)]).chain(inside)
+    job.held.as_ref().map(path_of_open).into_iter().chain([Path::new("/").join(relative)]).chain(inside)
 }

@@ -72,7 +72,7 @@ use crate::gopclntab::GoLines;
 /// Never fails: what could not be found is said in the summary, file by file, and the frame stays without lines.
 /// `progress` is called on this thread, from time to time.
 pub fn symbolize(profile: &mut Profile, options: &Options, progress: &mut dyn FnMut(Progress)) -> Summary {
-    let mut session = Session::begin(options.clone());
+    let mut session = Session::begin(options.for_profile(profile));
     session.close(profile, HashMap::new());
     let summary = session.finish(profile, progress);
     make_readable(profile);

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use plumb_profile::DsoId;
+use plumb_process::RecordedFiles;
+use plumb_profile::{DsoId, InstructionSet, Profile};
 
 /// The information to resolve and the places to search. [`Options::default`] uses this machine and no other.
 #[derive(Clone, Debug)]
@@ -17,10 +19,10 @@ pub struct Options {
     /// The end of the recording: a file without build id that was modified later does not match. `None`: taken from
     /// the profile if it has one.
     pub recorded_until: Option<SystemTime>,
+    /// The places of the recorded machine's files, and their architecture. Replaced by what the profile says.
+    pub files: RecordedFiles,
     /// Directories with separate debug files: `.build-id/xx/yyyy.debug` and copies of the file tree.
     pub debug_roots: Vec<PathBuf>,
-    /// Directory under which the paths of files are looked up, `/` if the profile is of this machine.
-    pub root: PathBuf,
     /// Whether kernel frames may be resolved from the running kernel (only if it is the recorded one).
     pub kernel: bool,
     /// Path of the kernel's symbol table.
@@ -60,8 +62,8 @@ impl Default for Options {
             lines: true,
             images: HashMap::new(),
             recorded_until: None,
+            files: RecordedFiles::default(),
             debug_roots: vec![PathBuf::from("/usr/lib/debug")],
-            root: PathBuf::from("/"),
             kernel: true,
             kallsyms: PathBuf::from("/proc/kallsyms"),
             kcore: PathBuf::from("/proc/kcore"),
@@ -81,6 +83,18 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Returns these options for a profile: with the places of its machine's files ([`Profile::symfs`]), and their architecture.
+    pub(crate) fn for_profile(&self, profile: &Profile) -> Self {
+        let mut options = self.clone();
+        let machines = InstructionSet::machines_of(&profile.meta.arch);
+        options.files = RecordedFiles { below: profile.symfs.as_deref().map(Arc::from), machines };
+        if let Some(below) = &options.files.below {
+            options.debug_roots.insert(0, below.join("usr/lib/debug"));
+            options.perf_maps = below.join("tmp");
+        }
+        options
+    }
+
     /// Returns the directory of a process below [`Options::proc`]; that of another thread if its main thread has exited.
     pub(crate) fn process(&self, pid: u32) -> PathBuf {
         self.proc.join(plumb_process::living_thread(pid).to_string())

@@ -50,7 +50,7 @@ pub(crate) fn other_root(pid: u32, options: &Options) -> Option<PathBuf> {
     let place = |path: &Path| fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
     let mounts = |process: &Path| place(&process.join("ns/mnt"));
     let is_ours =
-        mounts(&process)? == mounts(Path::new("/proc/self"))? && place(&root)? == place(&options.root)?;
+        mounts(&process)? == mounts(Path::new("/proc/self"))? && place(&root)? == place(Path::new("/"))?;
     (!is_ours).then_some(root)
 }
 

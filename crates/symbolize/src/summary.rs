@@ -66,6 +66,11 @@ pub enum Missing {
         /// The system's error message.
         error: String,
     },
+    /// Nothing is at the recorded path.
+    Absent {
+        /// The path.
+        path: PathBuf,
+    },
     /// The recorded file was replaced by another one.
     Replaced {
         /// The file.
@@ -136,7 +141,10 @@ impl Missing {
                 "let the runtime write one: node --perf-basic-prof, python -X perf, java with perf-map-agent"
             }
             Missing::NotOwned { .. } => "if you trust it, chown it to root",
-            Missing::Replaced { .. } => "record again, or put the recorded file back",
+            Missing::Absent { .. } => "if the file is elsewhere, name the directory that has it: --symfs DIR",
+            Missing::Replaced { .. } => {
+                "record again, or name the directory that has the recorded file: --symfs DIR"
+            }
             Missing::OtherKernel { .. } => "open the recording under the kernel it was made on",
             Missing::Unreadable { .. }
             | Missing::Malformed { .. }
@@ -150,6 +158,7 @@ impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Missing::Unreadable { path, error } => write!(f, "{}: {error}", path.display()),
+            Missing::Absent { path } => write!(f, "{}: no such file", path.display()),
             Missing::Replaced { path } => write!(f, "{}: is not the file that was recorded", path.display()),
             Missing::Malformed { path, error } => write!(f, "{}: {error}", path.display()),
             Missing::NoSymbols => write!(f, "no symbol table (stripped)"),

@@ -171,6 +171,6 @@ fn damaged_bytes_are_refused_or_say_something_else() {
     }
     assert!(matches!(
         CompactSymbols::of(&folder.join("none"), ENOUGH),
-        Err(plumb_symbolize::Missing::Unreadable { .. })
+        Err(plumb_symbolize::Missing::Absent { .. })
     ));
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use plumb_process::{FileKey, FileOrigin, Files};
+use plumb_process::{FileKey, FileOrigin, Files, RecordedFiles};
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn own() -> (File, Table) {
 }
 
 fn id() -> FileId {
-    Files::default().add(FileKey::of_path(b"/nonexistent"), &FileOrigin::Recorded)
+    Files::default().add(FileKey::of_path(b"/nonexistent"), &FileOrigin::Recorded(RecordedFiles::default()))
 }
 
 /// Returns the table that the loader finds for the file, or `None` after a timeout.

@@ -6,6 +6,8 @@ use plumb_documents::answers::Parameters;
 use plumb_interpreters::language_names;
 use plumb_profile::Profile;
 
+use super::SymfsArgs;
+
 /// Options that select a part of a profile.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[group(skip)]
@@ -18,6 +20,8 @@ pub struct FilterArgs {
     /// `A-B@C-D` selects the part from C to D of each second of the wall clock, such as `@0.2-0.3`.
     #[arg(long, value_name = "A-B", allow_hyphen_values = true)]
     pub time: Option<String>,
+    #[command(flatten)]
+    pub symfs: SymfsArgs,
 }
 
 /// The filters without the interval.

@@ -11,6 +11,7 @@ mod log;
 #[cfg(feature = "agent")]
 pub mod profiles;
 mod record;
+mod symfs;
 mod target;
 pub mod value;
 
@@ -25,4 +26,5 @@ pub use log::LogArgs;
 #[cfg(feature = "agent")]
 pub use profiles::ProfileArgs;
 pub use record::{CaptureMethod, EventArgs, RecordArgs};
+pub use symfs::SymfsArgs;
 pub use target::{CommandArgs, TargetArgs, launch};

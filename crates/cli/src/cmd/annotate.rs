@@ -25,7 +25,7 @@ pub use shown::Args;
 pub fn run(args: Args) -> Result<Exit> {
     let args = args.in_order();
     let file = args.file.clone().unwrap_or_else(|| PathBuf::from("profile.plumb"));
-    let profile = crate::load::load(&file)?;
+    let profile = crate::load::load(&file, &args.filters.symfs)?;
     let mut out = Output::stdout();
     finish(write(&profile, &args, &mut out))
 }

@@ -33,7 +33,7 @@ use shown::{PerWhat, Recording, Shown};
 const LAST_TWO: [&str; 2] = ["profile.plumb.old", "profile.plumb"];
 
 /// Writes the changes from one recording to another as text.
-pub fn written(base: &Path, new: &Path, filters: &FilterArgs, out: &mut Output<'_>) -> Result<()> {
+pub fn written([base, new]: [&Path; 2], filters: &FilterArgs, out: &mut Output<'_>) -> Result<()> {
     let args = Args { filters: filters.clone(), ..parsed("diff", &[base, new])? };
     compare(&args, out).map(drop)
 }
@@ -123,7 +123,7 @@ fn in_both([base, new]: &[Vec<PathBuf>; 2]) -> Option<&Path> {
 
 fn read(paths: &[PathBuf], args: &Args) -> Result<Vec<Recording>> {
     let one = |path: &PathBuf| {
-        let profile = Arc::new(crate::load::load(path)?);
+        let profile = Arc::new(crate::load::load(path, &args.filters.symfs)?);
         let mut filters = args.filters.filter_per_event(&profile)?;
         // Of several events, the one that counts CPU time.
         let by_clock = |filter: &Filter| {

@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use plumb_doctor::{Diagnosis, FindingState};
 
+use crate::args::SymfsArgs;
 use crate::examples;
 use crate::exit::Exit;
 use crate::render::padding::{self, left};
@@ -18,6 +19,8 @@ use crate::terminal::{Output, finish, printable};
 pub struct Args {
     /// Recording, or a profile of another tool, to check; without it, check this machine
     file: Option<PathBuf>,
+    #[command(flatten)]
+    symfs: SymfsArgs,
     /// Print JSON
     ///
     /// For a bug report; docs/doctor.md describes it.
@@ -32,7 +35,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<Exit> {
     let diagnosis = match &args.file {
         Some(file) => {
-            let profile = crate::load::load(file)?;
+            let profile = crate::load::load(file, &args.symfs)?;
             Diagnosis::of_recording(file.display().to_string(), &profile)
         }
         None => Diagnosis::of_machine(),
@@ -82,7 +85,7 @@ mod tests {
 
     fn printed(diagnosis: &Diagnosis, json: bool, verbose: bool) -> String {
         let mut text = Vec::new();
-        let args = Args { file: None, json, verbose };
+        let args = Args { file: None, symfs: SymfsArgs::default(), json, verbose };
         print(diagnosis, &args, &mut Output::plain(&mut text)).expect("memory takes everything");
         String::from_utf8(text).expect("it is text")
     }

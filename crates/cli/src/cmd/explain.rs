@@ -25,6 +25,7 @@ use plumb_record::SecondLook;
 use plumb_documents::explain::report::{self, ReportCommands, ReportContext};
 use plumb_documents::explain::{self as document, ExplainDocument, HotFunctions};
 
+use crate::args::SymfsArgs;
 use crate::exit::Exit;
 use crate::recording::{self, prints_beside, record_profile};
 use crate::render::document::text;
@@ -40,7 +41,7 @@ pub fn run(args: Args) -> Result<Exit> {
         if args.output.is_some() {
             bail!("-o saves a new recording: select a target with -p, -a, --cgroup or -- COMMAND");
         }
-        let profile = crate::load::load(&args.file)?;
+        let profile = crate::load::load(&args.file, &args.filters.symfs)?;
         return finish(write(&profile, &args, &mut Output::stdout()));
     }
     let request = recording::request(&args.target, &args.recording, &args.command)?
@@ -68,7 +69,8 @@ fn write_watched(
 ) -> Result<()> {
     let filter = filter(profile, args)?;
     let call_name = kernel_time::call_names(profile);
-    let waits = args.waits.as_deref().map(recorded_waits).transpose()?.or(second);
+    let waits =
+        args.waits.as_deref().map(|file| recorded_waits(file, &args.filters.symfs)).transpose()?.or(second);
     let watched = watching.map(|watching| watching.advise(profile, &filter)).transpose()?;
     let (calls, except) = watched.map_or_else(Default::default, |found| (found.advice, found.turns));
     // Samples taken during tracing are slowed by it, and left out.
@@ -152,8 +154,8 @@ fn cleaned(page: &str) -> Result<Vec<u8>> {
 }
 
 /// The recording of `--waits`.
-fn recorded_waits(file: &Path) -> Result<Profile> {
-    let profile = crate::load::load(file)?;
+fn recorded_waits(file: &Path, symfs: &SymfsArgs) -> Result<Profile> {
+    let profile = crate::load::load(file, symfs)?;
     let has_waits = profile.events.iter().any(|(_, event)| profile.strings.get(event.name) == Event::OFF_CPU);
     ensure!(
         has_waits,

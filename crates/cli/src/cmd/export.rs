@@ -42,7 +42,7 @@ pub struct Args {
 /// Runs `plumb export`.
 pub fn run(args: Args) -> Result<Exit> {
     let format = args.format.map_or_else(|| by_name(&args.output), Ok)?;
-    let profile = crate::load::load(&args.file)?;
+    let profile = crate::load::load(&args.file, &args.filters.symfs)?;
     if format == Format::Trace {
         check_times(&profile).with_context(|| args.file.display().to_string())?;
     }

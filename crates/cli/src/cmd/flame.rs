@@ -71,7 +71,7 @@ impl From<By> for Grouping {
 pub fn run(args: Args) -> Result<Exit> {
     // Before the work: an unknown file extension is reported at once.
     let format = format_of(&args.output)?;
-    let recording = loaded::load(&args.file)?;
+    let recording = loaded::load(&args.file, &args.filters.symfs)?;
     let filter = filter_of(&recording.profile, &args.filters)?;
     let bytes = draw(&recording, &filter, &args, format)?;
     write(&args.output, &bytes)?;

@@ -34,7 +34,7 @@ pub struct Args {
 
 /// Runs `plumb fold`.
 pub fn run(args: Args) -> Result<Exit> {
-    let profile = crate::load::load(&args.file)?;
+    let profile = crate::load::load(&args.file, &args.filters.symfs)?;
     let Args { annotate, weights, .. } = args;
     let mut out = Output::stdout();
     finish(write(&profile, &args.filters, annotate, weights, &mut out).and_then(|()| Ok(out.flush()?)))

@@ -108,7 +108,7 @@ pub fn run(args: Args) -> Result<Exit> {
         if args.advice {
             bail!("--advice observes running code: select a target with -p, -a, --cgroup or -- COMMAND");
         }
-        let profile = crate::load::load(&args.file)?;
+        let profile = crate::load::load(&args.file, &args.filters.symfs)?;
         return finish(write(&profile, Seen::default(), &args, &mut Output::stdout()));
     }
     let mut sums =

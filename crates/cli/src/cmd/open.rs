@@ -24,7 +24,8 @@ pub struct Args {
 
 /// Runs `plumb open`.
 pub fn run(args: Args) -> Result<Exit> {
-    let recordings = args.files.iter().map(|file| loaded::load(file)).collect::<Result<_>>()?;
+    let recordings =
+        args.files.iter().map(|file| loaded::load(file, &args.show.symfs)).collect::<Result<_>>()?;
     showing::show(recordings, args.show, true)?;
     Ok(Exit::Success)
 }

@@ -67,7 +67,7 @@ pub struct Args {
 /// Runs `plumb procs`.
 pub fn run(args: Args) -> Result<Exit> {
     if !args.target.names_target() && args.command.is_empty() {
-        let profile = crate::load::load(&args.file)?;
+        let profile = crate::load::load(&args.file, &args.filters.symfs)?;
         return finish(write(&profile, &args, &mut Output::stdout()));
     }
     let request = recording::request(&args.target, &args.recording, &args.command)?

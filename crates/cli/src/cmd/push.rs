@@ -11,8 +11,8 @@ use plumb_formats::pprof;
 use plumb_profile::Profile;
 use plumb_server::{PUSH_PATH, SYMBOLS_PATH, push_request};
 
-use crate::args::AccessArgs;
 use crate::args::value::label;
+use crate::args::{AccessArgs, SymfsArgs};
 use crate::examples;
 use crate::exit::{Exit, wrong_usage};
 use crate::http::Client;
@@ -45,6 +45,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     kind: Option<String>,
     #[command(flatten)]
+    symfs: SymfsArgs,
+    #[command(flatten)]
     access: AccessArgs,
 }
 
@@ -53,7 +55,7 @@ pub fn run(args: Args) -> Result<Exit> {
     if is_elf(&args.file) {
         return push_symbols(&args);
     }
-    match payload(&args.file)? {
+    match payload(&args.file, &args.symfs)? {
         Payload::Profile(profile) => push_profile(args, *profile),
         Payload::Otlp(request) => push_otlp(&args, *request),
     }

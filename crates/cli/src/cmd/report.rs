@@ -110,7 +110,7 @@ const FEW: usize = 4;
 
 /// Runs `plumb report`.
 pub fn run(args: Args) -> Result<Exit> {
-    let profile = crate::load::load(&args.file)?;
+    let profile = crate::load::load(&args.file, &args.filters.symfs)?;
     let mut out = if args.json || args.csv { Output::stdout() } else { Output::paged() };
     finish(write(&profile, &args, &mut out))
 }

@@ -32,7 +32,7 @@ pub struct Args {
 
 /// Runs `plumb script`.
 pub fn run(args: Args) -> Result<Exit> {
-    let profile = crate::load::load(&args.file)?;
+    let profile = crate::load::load(&args.file, &args.filters.symfs)?;
     let mut out = Output::stdout();
     finish(write(&profile, args.fields, &args.filters, &mut out))
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use plumb_server::{
     ListenOptions, PeerAuthorities, Reloader, Server, ServerOptions, TenantLimits, Tokens, WatchOptions,
     WebhookOptions,
@@ -153,9 +153,13 @@ struct InsideArgs {
 /// Runs `plumb serve`.
 pub fn run(args: Args) -> Result<Exit> {
     if !args.files.is_empty() {
-        let recordings = args.files.iter().map(|file| loaded::load(file)).collect::<Result<_>>()?;
+        let recordings =
+            args.files.iter().map(|file| loaded::load(file, &args.show.symfs)).collect::<Result<_>>()?;
         showing::show(recordings, args.show, false)?;
         return Ok(Exit::Success);
+    }
+    if args.show.symfs.directory().is_some() {
+        bail!("--symfs names the files of recordings to show; a server with a store reads no such files");
     }
     plumb_capture_perf::return_freed_memory();
     args.log.init();

@@ -55,7 +55,7 @@ pub struct Listings {
     /// The instructions of a function, from the samples that a filter keeps.
     pub annotate: fn(&Profile, &Filter, &str, &mut Output<'_>) -> Result<()>,
     /// The changes from one recording to another.
-    pub diff: fn(&Path, &Path, &FilterArgs, &mut Output<'_>) -> Result<()>,
+    pub diff: fn([&Path; 2], &FilterArgs, &mut Output<'_>) -> Result<()>,
 }
 
 /// Runs `plumb view`.
@@ -63,7 +63,7 @@ pub fn run(args: Args, listings: Listings) -> Result<Exit> {
     if !stdout().is_terminal() {
         bail!("standard output is no terminal; for tables as plain text: plumb report");
     }
-    let profile = crate::load::load(&args.file)?;
+    let profile = crate::load::load(&args.file, &args.filters.symfs)?;
     let events = args.filters.filter_per_event(&profile)?;
     let mut shown = Shown::new(&profile, &events, &args, listings);
     let mut screen = Screen::open().context("cannot draw on the terminal; for plain text: plumb report")?;
@@ -159,7 +159,7 @@ impl<'p> Shown<'p> {
             return;
         };
         let (args, diff) = (self.args, self.listings.diff);
-        self.list(|out| diff(base, &args.file, &args.filters, out));
+        self.list(|out| diff([base, &args.file], &args.filters, out));
     }
 
     /// Shows the output of `write`, or its error.

@@ -9,6 +9,7 @@ use plumb_formats::otlp::ExportRequest;
 use plumb_profile::Profile;
 
 use super::{load, read};
+use crate::args::SymfsArgs;
 use plumb_formats::kind::{FileKind, KIND_BYTES};
 
 /// The content of a file to push.
@@ -20,7 +21,7 @@ pub enum Payload {
 }
 
 /// Reads a file to push, or standard input if the path is `-`. Anything but an OTLP request is read by [`load`].
-pub fn payload(path: &Path) -> Result<Payload> {
+pub fn payload(path: &Path, symfs: &SymfsArgs) -> Result<Payload> {
     let profile = |profile| Payload::Profile(Box::new(profile));
     let mut bytes = Vec::new();
     let name = if path.as_os_str() == "-" {
@@ -31,11 +32,11 @@ pub fn payload(path: &Path) -> Result<Payload> {
         File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).with_context(|| name.clone())?;
         name
     } else {
-        return load(path).map(profile);
+        return load(path, symfs).map(profile);
     };
     match ExportRequest::find(&bytes) {
         Some(request) => Ok(Payload::Otlp(Box::new(request))),
-        None => read(Cursor::new(bytes), &name).map(profile),
+        None => read(Cursor::new(bytes), &name, symfs).map(profile),
     }
 }
 

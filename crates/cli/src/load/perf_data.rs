@@ -12,8 +12,8 @@ use plumb_profile::{EventId, Profile};
 use super::directory::{self, RingFiles};
 use crate::terminal::say;
 
-/// Reads the perf.data file `input`, called `name` in messages.
-pub fn read<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
+/// Reads the perf.data file `input`, called `name` in messages. `symfs`: the directory with the files of the recorded machine.
+pub fn read<R: Read + Seek>(input: R, name: &str, symfs: Option<&Path>) -> Result<Profile> {
     let input = PerfData::open(input).with_context(|| name.to_string())?;
     if input.header().directory_version.is_some_and(|version| version > 0) {
         bail!(
@@ -21,11 +21,11 @@ pub fn read<R: Read + Seek>(input: R, name: &str) -> Result<Profile> {
              name the whole directory"
         );
     }
-    ingested(input, name, Vec::new())
+    ingested(input, name, symfs, Vec::new())
 }
 
 /// Reads `input`, the file `data` of a directory of perf, and the files with samples beside it.
-pub fn read_in_directory(input: File, path: &Path, name: &str) -> Result<Profile> {
+pub fn read_in_directory(input: File, path: &Path, name: &str, symfs: Option<&Path>) -> Result<Profile> {
     let mut input = PerfData::open(input).with_context(|| name.to_string())?;
     let header = input.header();
     let has_samples = match header.directory_version {
@@ -47,21 +47,26 @@ pub fn read_in_directory(input: File, path: &Path, name: &str) -> Result<Profile
         }
         input.add_files(files).with_context(|| name.to_string())?;
     }
-    ingested(input, name, warnings)
+    ingested(input, name, symfs, warnings)
 }
 
 /// Makes a profile of all records; the warnings are printed and kept in it.
-fn ingested<R: Read + Seek>(mut input: PerfData<R>, name: &str, warnings: Vec<String>) -> Result<Profile> {
+fn ingested<R: Read + Seek>(
+    mut input: PerfData<R>,
+    name: &str,
+    symfs: Option<&Path>,
+    warnings: Vec<String>,
+) -> Result<Profile> {
     let mut ingest = Ingest::new(Source::File, Filter::All);
+    ingest.recorded_on("", symfs);
     for (path, id) in &input.header().build_ids {
         ingest.build_id(path.as_bytes(), id.bytes());
     }
     let mut events: Vec<EventId> = Vec::new();
     loop {
         // A pipe says it late, in a record of its own.
-        let arch = &mut ingest.profile_mut().meta.arch;
-        if arch.is_empty() && !input.header().arch.is_empty() {
-            arch.clone_from(&input.header().arch);
+        if ingest.profile().meta.arch.is_empty() && !input.header().arch.is_empty() {
+            ingest.recorded_on(&input.header().arch, symfs);
         }
         let Some(record) = input.next_record() else { break };
         for event in &record.events[events.len()..] {

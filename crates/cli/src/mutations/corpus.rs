@@ -164,7 +164,8 @@ fn made() -> Profile {
 }
 
 fn loaded(bytes: &[u8], _: &Path) -> Result<Option<Profile>, String> {
-    let mut profile = load::parsed(Cursor::new(bytes), "input").map_err(|error| format!("{error:#}"))?;
+    let mut profile =
+        load::parsed(Cursor::new(bytes), "input", None).map_err(|error| format!("{error:#}"))?;
     if !profile.meta.symbolized {
         // The kernel's symbol table is not an input, and long.
         plumb_symbolize::symbolize(&mut profile, &Options { kernel: false, ..options() }, &mut |_| {});

@@ -4,19 +4,21 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use plumb_capture_api::{CodeSegment, UnwindInfoRef};
+use plumb_capture_api::UnwindInfoRef;
 use plumb_interpreters::{Detected, Interpreter, LoopPart};
 use plumb_process::{Backing, Elf, FileId, FileKey, FileOffset, FileOrigin, Files, UnwindSections, Vma};
 use plumb_profile::{Address, AddressSpace, BuildId, Dso, DsoId, DsoKind, Profile};
 use plumb_table_cache::{GoFunctions, TableLoader, module_of};
-use plumb_unwind::{Architecture, Avma, Located, Module, Native};
+use plumb_unwind::{Avma, Located, Module};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::go::GoProgram;
 use super::lookups::Lookups;
 use super::room::Room;
+use super::segments::{anonymous, segments_of};
 use super::text::TextBlocks;
 use super::vdso::{Vdso, VdsoImage};
+use crate::recorded::RecordedMachine;
 
 type Unwind = Module<Vec<u8>>;
 
@@ -40,6 +42,7 @@ pub(crate) struct Code {
     /// The interpreters in inspected files.
     interpreters: FxHashMap<FileId, Option<Detected>>,
     vdso: Vdso,
+    pub(crate) machine: RecordedMachine,
 }
 
 /// State of one file.
@@ -103,6 +106,12 @@ impl Code {
         self.files.get_mut().get(id).elf().is_some()
     }
 
+    /// Sets the machine that the files are of.
+    pub(crate) fn set_machine(&mut self, machine: RecordedMachine) {
+        self.vdso.is_elsewhere = !machine.is_native();
+        self.machine = machine;
+    }
+
     /// Sets the build ID of the recorded machine's vdso.
     pub(crate) fn set_vdso_build_id(&mut self, id: &[u8]) {
         self.vdso.build_id = Some(id.into());
@@ -148,7 +157,7 @@ impl Code {
         let build_id = self.with_elf(id, |elf| elf.build_id.clone()).flatten();
         let mut shelf = self.shelf().map(RefCell::borrow_mut);
         let kept = shelf.as_deref_mut().zip(build_id.as_deref());
-        let module = module_of(sections, Native::ISA, kept);
+        let module = module_of(sections, self.machine.code(), kept);
         self.room.add(module.bytes());
         module
     }
@@ -434,18 +443,6 @@ impl Code {
         }
         dso
     }
-}
-
-/// The DSO of anonymous memory of a process.
-fn anonymous(profile: &mut Profile, pid: u32) -> DsoId {
-    let path = profile.strings.add("[anon]");
-    let kind = DsoKind::Anonymous { pid };
-    profile.dsos.add(Dso { path, build_id: None, kind, addresses: AddressSpace::Avma })
-}
-
-/// The code segments of a file.
-fn segments_of(elf: &Elf) -> Vec<CodeSegment> {
-    elf.code().map(|(address, offset, size)| CodeSegment { address, offset: offset.0, size }).collect()
 }
 
 #[cfg(test)]

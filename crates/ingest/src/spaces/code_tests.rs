@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use plumb_process::RecordedFiles;
 use plumb_table_cache::{Source, TableCache};
 
 use super::*;
@@ -10,7 +11,7 @@ use super::*;
 fn own(code: &mut Code) -> (Vma, FileId) {
     let path = std::env::current_exe().unwrap();
     let key = FileKey::of_path(path.as_os_str().as_encoded_bytes());
-    let id = code.add(key, &FileOrigin::Recorded);
+    let id = code.add(key, &FileOrigin::Recorded(RecordedFiles::default()));
     let (address, offset, size) = code.with_elf(id, |elf| elf.code().next()).flatten().expect("it has code");
     let mapping = Vma { start: address, end: address + size, offset, backing: Backing::File(id) };
     (mapping, id)

@@ -8,6 +8,7 @@ mod go;
 mod lookups;
 mod room;
 mod scripts;
+mod segments;
 mod space;
 mod text;
 mod vdso;
@@ -26,9 +27,11 @@ use plumb_interpreters::{FrameLists, FrameSource, Interpreter, LoopPart, StackFr
 use plumb_process::{Backing, FileId, FileKey, FileOrigin, Vma};
 use plumb_profile::{Address, DsoId, Found, Frame, FrameId, FrameKind, ProcessId, Profile};
 use plumb_table_cache::{TableCache, TableLoader};
+use plumb_unwind::Isa;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Source;
+use crate::recorded::RecordedMachine;
 use code::Code;
 use space::{Space, Used};
 
@@ -81,6 +84,16 @@ impl AddressSpaces {
             b"[vdso]" => self.code.set_vdso_build_id(id),
             _ => _ = self.build_ids.insert(path.into(), id.into()),
         }
+    }
+
+    /// Sets the machine that the records come from.
+    pub(crate) fn set_machine(&mut self, machine: RecordedMachine) {
+        self.code.set_machine(machine);
+    }
+
+    /// The architecture whose registers samples have; `None`: one whose stacks are not unwound.
+    pub(crate) fn isa(&self) -> Option<Isa> {
+        self.code.machine.isa()
     }
 
     /// Creates an empty space of a process.
@@ -143,7 +156,7 @@ impl AddressSpaces {
                 // Inodes of another machine, or of an earlier time, don't identify today's files.
                 (key.device, key.inode, key.generation) = (None, 0, 0);
                 key.build_id = key.build_id.or_else(|| self.build_ids.get(&key.path).cloned());
-                FileOrigin::Recorded
+                FileOrigin::Recorded(self.code.machine.files.clone())
             }
         };
         let path = key.path.clone();

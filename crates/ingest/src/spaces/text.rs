@@ -68,15 +68,16 @@ impl TextBlocks {
 mod tests {
     use std::cell::Cell;
 
-    use plumb_process::{FileKey, FileOrigin, Files};
+    use plumb_process::{FileKey, FileOrigin, Files, RecordedFiles};
 
     use super::*;
 
     #[test]
     fn code_comes_in_blocks_and_ends_with_its_file() {
         let mut files = Files::default();
-        let [one, other] = ["/one", "/other"]
-            .map(|path| files.add(FileKey::of_path(path.as_bytes()), &FileOrigin::Recorded));
+        let [one, other] = ["/one", "/other"].map(|path| {
+            files.add(FileKey::of_path(path.as_bytes()), &FileOrigin::Recorded(RecordedFiles::default()))
+        });
         let text: Vec<u8> = (0..12000_u32).map(|index| ((index * 7) >> 2) as u8).collect();
         let fetched = Cell::new(0);
         let fetch = |offset: u64, to: &mut [u8]| {

@@ -15,6 +15,8 @@ pub(crate) struct Vdso {
     dso: Option<DsoId>,
     /// Build ID on the recorded machine, if it may differ from this machine's.
     pub(crate) build_id: Option<Box<[u8]>>,
+    /// Whether the recorded machine is of another architecture than this one.
+    pub(crate) is_elsewhere: bool,
 }
 
 /// Headers and unwind information of a vdso.
@@ -28,7 +30,7 @@ impl Vdso {
     /// This machine's vdso, unless the recorded machine had another one.
     pub(crate) fn image(&self) -> Option<&VdsoImage> {
         let load = || {
-            let image = vdso()?;
+            let image = vdso().filter(|_| !self.is_elsewhere)?;
             let elf = Elf::read(Cursor::new(&image)).ok()?;
             if self.build_id.is_some() && self.build_id != elf.build_id {
                 return None;

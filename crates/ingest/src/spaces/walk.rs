@@ -7,7 +7,9 @@ use std::os::unix::fs::FileExt;
 
 use plumb_process::{AddressSpace as Mappings, Backing};
 use plumb_unwind::scan::{self, ReadCode};
-use plumb_unwind::{Avma, CodeMap, End, Located, Memory, Native, ReadError, Registers, Walked, Window, walk};
+use plumb_unwind::{
+    Architecture, Avma, CodeMap, End, Located, Memory, ReadError, RegisterSet, Walked, Window, walk,
+};
 
 use super::AddressSpaces;
 use super::code::Code;
@@ -97,10 +99,10 @@ impl AddressSpaces {
     }
 
     /// Unwinds a stack by rules. The frames are in `walked`, innermost first.
-    pub(crate) fn walk(
+    pub(crate) fn walk<A: Architecture>(
         &mut self,
         space: SpaceId,
-        registers: &Registers,
+        registers: &RegisterSet<A>,
         memory: &mut impl Memory,
         walked: &mut Vec<Walked>,
     ) -> End {
@@ -113,17 +115,17 @@ impl AddressSpaces {
 
     /// Continues by scanning where unwinding a stack of process `pid` ended like this, if that may help: in files, where the result can
     /// be confirmed, and elsewhere if guesses are wanted.
-    pub(crate) fn scan(
+    pub(crate) fn scan<A: Architecture>(
         &mut self,
         (pid, space): (u32, SpaceId),
-        registers: &Registers,
+        registers: &RegisterSet<A>,
         memory: &mut impl Memory,
         walked: &mut Vec<Walked>,
         end: End,
     ) -> End {
         let known = self.spaces.get_mut(space);
         let view = View { code: &self.code, mappings: &known.mappings };
-        if !scan::may_help::<Native, _>(&view, &mut known.cache, end, walked) {
+        if !scan::may_help::<A, _>(&view, &mut known.cache, end, walked) {
             return end;
         }
         let wants_guesses = self.wants_guesses;

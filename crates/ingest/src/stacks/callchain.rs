@@ -1,7 +1,9 @@
 //! User stacks that the kernel unwound by frame pointers, and samples of which only the program counter is known.
 
 use plumb_profile::{Found, FrameId, Truncation};
-use plumb_unwind::{Architecture, Avma, End, Memory, Native, ReadError, Registers};
+use plumb_unwind::aarch64::Aarch64;
+use plumb_unwind::x86_64::X86_64;
+use plumb_unwind::{Avma, End, Isa, LinuxRegisters, Memory, ReadError, RegisterSet};
 
 use super::builder::StackBuilder;
 use super::draft::Ending;
@@ -24,12 +26,12 @@ pub(super) fn other_architecture(
 }
 
 /// A sample of a 32-bit process: only its program counter is known.
-pub(super) fn only_pc(
+pub(super) fn only_pc<A: LinuxRegisters>(
     stack: &mut StackBuilder<'_>,
     sampled: &perf_records::Registers<'_>,
     space: SpaceId,
 ) -> Ending {
-    let ip = sampled.by_dwarf_number().find(|(number, _)| *number == Native::PC);
+    let ip = sampled.by_dwarf_number::<A>().find(|(number, _)| *number == A::PC);
     let cut = Truncation::OtherArchitecture;
     ip.map_or(Ending::Truncation(cut, None), |(_, ip)| push_pc(stack, space, ip, cut))
 }
@@ -80,9 +82,16 @@ pub(super) fn push_links(
 /// Whether a callchain with its outermost call at `call` reaches the root: only if that function's rules say that it
 /// has no caller. Code without frame pointers truncates such a chain silently.
 fn end_at(stack: &mut StackBuilder<'_>, space: SpaceId, call: u64, outermost: FrameId) -> Ending {
-    let registers = Registers::new(call, 0);
     let walked = &mut stack.stacks.walked;
-    match stack.processes.spaces.walk(space, &registers, &mut NoMemory, walked) {
+    let spaces = &mut stack.processes.spaces;
+    let end = match spaces.isa() {
+        Some(Isa::Aarch64) => {
+            spaces.walk(space, &RegisterSet::<Aarch64>::new(call, 0), &mut NoMemory, walked)
+        }
+        Some(Isa::X86_64) => spaces.walk(space, &RegisterSet::<X86_64>::new(call, 0), &mut NoMemory, walked),
+        Some(Isa::Arm) | None => End::NoUnwindInfo,
+    };
+    match end {
         End::Root => Ending::Root,
         End::NotMapped => Ending::Truncation(Truncation::NotMapped, None),
         _ => Ending::Truncation(Truncation::NoUserStack, stack.out.profile.frames[outermost].dso),

@@ -2,7 +2,7 @@
 
 use plumb_capture_api::{EvalLoopFrame, Script};
 use plumb_profile::Truncation;
-use plumb_unwind::{Architecture, End, Native, Registers, Walked};
+use plumb_unwind::{Architecture, End, RegisterSet, Walked};
 
 use super::builder::StackBuilder;
 use super::copy::StackCopy;
@@ -14,9 +14,9 @@ use super::stitch::{Beyond, Border};
 use crate::spaces::SpaceId;
 
 /// Returns a copy of the registers with another program counter.
-pub(crate) fn at_ip(registers: &Registers, ip: u64) -> Registers {
+pub(crate) fn at_ip<A: Architecture>(registers: &RegisterSet<A>, ip: u64) -> RegisterSet<A> {
     let mut moved = *registers;
-    moved.set(Native::PC, ip);
+    moved.set(A::PC, ip);
     moved
 }
 
@@ -28,16 +28,16 @@ fn rest_of(round: &EvalLoopFrame, script: &Script) -> Option<Rest> {
 }
 
 /// A stack to unwind from a copy, and its frames so far.
-pub(crate) struct CopiedStack<'s> {
-    registers: Registers,
+pub(crate) struct CopiedStack<'s, A: Architecture> {
+    registers: RegisterSet<A>,
     copy: StackCopy<'s>,
     /// The unwound frames, innermost first.
     walked: Vec<Walked>,
 }
 
-impl<'s> CopiedStack<'s> {
+impl<'s, A: Architecture> CopiedStack<'s, A> {
     /// `room`: a buffer for its frames.
-    pub(super) fn new(registers: Registers, copy: StackCopy<'s>, room: Vec<Walked>) -> Self {
+    pub(super) fn new(registers: RegisterSet<A>, copy: StackCopy<'s>, room: Vec<Walked>) -> Self {
         Self { registers, copy, walked: room }
     }
 
