@@ -121,8 +121,8 @@ pub enum Message {
         event: usize,
         /// The instruction pointer.
         ip: u64,
-        /// Register values by DWARF number.
-        values: Box<[u64; 16]>,
+        /// Register values by DWARF number; 0 beyond those that the architecture has.
+        values: Box<[u64; 32]>,
     },
     /// The CPU time of a thread since it was forked.
     Spent {

@@ -19,7 +19,6 @@
  *   call_arguments(to, regs, compat)
  *   user_registers(to, regs)
  * and, where calls leave the return address in a register, USER_LINK(regs), that register.
- * and, where recordings have registers of samples, REGISTER_SAMPLES.
  * Instructions, return addresses and signal frames, as walks need them, are in x86_64walk.h and aarch64walk.h. */
 #ifndef PLUMB_ARCH_H
 #define PLUMB_ARCH_H

@@ -377,7 +377,6 @@ INLINE void say_call(struct task_struct *task)
     bpf_ringbuf_output(&ring, &in, sizeof(in), BPF_RB_NO_WAKEUP);
 }
 
-#ifdef REGISTER_SAMPLES
 /* Sends the registers of a sample that interrupted user code, at most once per REGISTERS_INTERVAL_NS and draft. */
 INLINE void tell_registers(struct bpf_perf_event_data *ctx, struct task_struct *task, struct draft *draft, u32 event)
 {
@@ -401,7 +400,6 @@ INLINE void tell_registers(struct bpf_perf_event_data *ctx, struct task_struct *
     told->zero = 0;
     bpf_ringbuf_submit(told, BPF_RB_NO_WAKEUP);
 }
-#endif
 
 SEC("perf_event")
 int sample(struct bpf_perf_event_data *ctx)
@@ -422,10 +420,8 @@ int sample(struct bpf_perf_event_data *ctx)
         walking.begun = begin_where_sampled(&walking.walk, &ctx->regs, task);
         u32 flags = IS_USER(&ctx->regs) ? 0 : SAMPLE_IN_KERNEL;
         why = take(ctx, task, &walking, flags, ctx->sample_period, bpf_get_attach_cookie(ctx));
-#ifdef REGISTER_SAMPLES
         if (why == WHY_ROOT && control->began)
             tell_registers(ctx, task, walking.draft, bpf_get_attach_cookie(ctx));
-#endif
         give_back(walking.draft);
     }
     if (!control->began)

@@ -146,7 +146,7 @@ _Static_assert(sizeof(struct ScriptLayout) == 224, "ScriptLayout");
 #define MESSAGE_TIME_OFF 5u
 #define MESSAGE_HANDED_OVER 6u
 #define MESSAGE_REGISTERS 7u
-#define SAMPLE_REGISTERS 16u
+#define USER_REGISTERS 32u
 #define MESSAGE_IN_CGROUP 8u
 #define CGROUP_BYTES 1024u
 #define CGROUP_LONG 32u
@@ -242,11 +242,11 @@ _Static_assert(sizeof(struct HandedOver) == 32, "HandedOver");
 struct Registers {
     struct Head head;
     u64 ip;
-    u64 values[SAMPLE_REGISTERS];
+    u64 values[USER_REGISTERS];
     u32 event;
     u32 zero;
 };
-_Static_assert(sizeof(struct Registers) == 168, "Registers");
+_Static_assert(sizeof(struct Registers) == 296, "Registers");
 
 struct TimeOff {
     struct Head head;
@@ -329,7 +329,6 @@ _Static_assert(sizeof(struct Count) == 24, "Count");
 #define OFF_NO_STACK 0ull
 #define OFF_COPY 1ull
 #define OFF_SINCE_BEGIN 2ull
-#define USER_REGISTERS 32u
 #define OFF_KERNEL_FRAMES 64u
 #define OFF_RUNNABLE 1u
 #define OFF_HAS_USER 2u

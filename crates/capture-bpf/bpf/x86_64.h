@@ -44,9 +44,6 @@ struct thread_info {
 /* The descriptor begins with the block that the pointer leads to. */
 #define IS_DESCRIPTOR(pointer, id) ((pointer) == (id))
 
-/* Recordings have registers of samples. */
-#define REGISTER_SAMPLES
-
 #define CALL_NUMBER(regs) ((s64)(regs)->orig_ax)
 #define CALL_ARGUMENT_0(regs) ((regs)->di)
 #define CALL_ARGUMENT_1(regs) ((regs)->si)

@@ -4,6 +4,8 @@ use plumb_capture_api::{
     CodeId, EvalLoopFrame, FrameWord, Message, Messages, Script, ScriptPlace, TimeOff, WalkedSample,
 };
 
+use plumb_unwind::{Architecture, Native};
+
 use crate::wire::{
     self, Head, NO_CALL, Received, SAMPLE_IN_KERNEL, SAMPLE_NO_USER, SAMPLE_SCRIPT_CUT, SAMPLE_SCRIPT_ONLY,
     SAMPLE_STACK_ONLY, SCRIPT_ENTRY, SCRIPT_GENERATOR, SCRIPT_ROUND, UNTIL_EXEC,
@@ -37,7 +39,12 @@ pub(crate) fn read(mut bytes: &[u8], messages: &mut Messages) -> Option<()> {
             values,
             event,
             ..
-        }) => Message::Registers { time_ns, pid, tid, event: event as usize, ip, values: Box::new(values) },
+        }) => {
+            let is_known = |number: usize| number < usize::from(Native::PC);
+            // The programs leave the others as they were in the ring.
+            let values = std::array::from_fn(|number| if is_known(number) { values[number] } else { 0 });
+            Message::Registers { time_ns, pid, tid, event: event as usize, ip, values: Box::new(values) }
+        }
         Received::Spent(wire::Spent { head: Head { time_ns, pid, tid, .. }, runtime_ns, until, .. }) => {
             Message::Spent { time_ns, pid, tid, runtime_ns, at_exec: until == UNTIL_EXEC }
         }

@@ -3,7 +3,9 @@
 //! Elsewhere: registers for unwinding, which are dropped with their sample.
 
 use plumb_profile::{EventId, Found, Profile, REGISTERS, RegisterSample, Sample};
-use plumb_unwind::{Architecture, Isa, Native, Registers};
+use plumb_unwind::aarch64::Aarch64;
+use plumb_unwind::x86_64::X86_64;
+use plumb_unwind::{Architecture, Isa, LinuxRegisters, RegisterSet};
 
 use crate::stacks::registers;
 use crate::{Ingest, perf_records};
@@ -38,13 +40,23 @@ impl Ingest {
         let spaces = &mut self.processes.spaces;
         let Some(space) = self.processes.tasks.space(pid) else { return };
         offer(&mut self.out.profile, |profile| {
-            let registers = registers(recorded)?;
-            let values = register_values(&registers)?;
-            let ip = registers.ip();
+            let (ip, values) = match spaces.isa()? {
+                Isa::X86_64 => recorded_values::<X86_64>(recorded),
+                Isa::Aarch64 => recorded_values::<Aarch64>(recorded),
+                Isa::Arm => None,
+            }?;
             let frame = spaces.user_frame(profile, space, (ip, false, Found::Sampled));
             Some(RegisterSample { time_ns, thread, event, frame, ip, values })
         });
     }
+}
+
+/// The program counter and the other registers of a record.
+fn recorded_values<A: LinuxRegisters>(
+    recorded: &perf_records::Registers<'_>,
+) -> Option<(u64, [u64; REGISTERS])> {
+    let registers = registers::<A>(recorded)?;
+    Some((registers.ip(), register_values(&registers)))
 }
 
 /// Adds registers to a profile, if they are to be kept; `make` looks up the rows they refer to.
@@ -54,8 +66,8 @@ fn offer(profile: &mut Profile, make: impl FnOnce(&mut Profile) -> Option<Regist
     profile.registers = kept;
 }
 
-/// All registers of x86-64; unknown ones are 0. `None` on other architectures, whose code is not interpreted.
-fn register_values(registers: &Registers) -> Option<[u64; REGISTERS]> {
-    let value = |number| registers.get(number as u16).unwrap_or(0);
-    (Native::ISA == Isa::X86_64).then(|| std::array::from_fn(value))
+/// All registers of a sample but the program counter; unknown ones are 0.
+fn register_values<A: Architecture>(registers: &RegisterSet<A>) -> [u64; REGISTERS] {
+    let value = |number: usize| registers.get(number as u16).filter(|_| number < usize::from(A::PC));
+    std::array::from_fn(|number| value(number).unwrap_or(0))
 }

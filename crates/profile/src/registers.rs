@@ -7,8 +7,8 @@ use crate::event::EventId;
 use crate::frame::FrameId;
 use crate::process::ThreadId;
 
-/// Number of general-purpose registers of x86-64.
-pub const REGISTERS: usize = 16;
+/// Largest number of registers of a sample: x0 to x30 and sp of aarch64.
+pub const REGISTERS: usize = 32;
 
 /// The user registers of a sample that interrupted user code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,8 @@ pub struct RegisterSample {
     pub frame: FrameId,
     /// The instruction pointer at run time.
     pub ip: u64,
-    /// By DWARF number (System V ABI for x86-64, figure 3.36): rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15.
+    /// By DWARF number of the recorded machine: x0 to x30 and sp on aarch64; rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15 on x86-64, the
+    /// others 0.
     pub values: [u64; REGISTERS],
 }
 

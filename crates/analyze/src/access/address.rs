@@ -48,7 +48,7 @@ impl<'l> Finder<'l> {
 
     /// Searches forwards along the path that loops take (backward branches are followed), emulating what the registers will hold.
     fn after(&self, number: usize, row: &RegisterSample) -> Option<(usize, u64)> {
-        let mut values = Values::new(&row.values);
+        let mut values = Values::new(&self.listing.decoded()[number], &row.values);
         let mut at = number;
         for _ in 0..AFTER {
             values.step(&self.listing.decoded()[at], &self.operands[at]);
@@ -82,8 +82,8 @@ impl<'l> Finder<'l> {
 
     /// Returns the address of an instruction's memory operand with these registers, if it has one outside the frame.
     fn address(&self, at: usize, row: &RegisterSample) -> Option<u64> {
-        let values = Values::new(&row.values);
-        self.is_data(at).then(|| data_address(&self.listing.decoded()[at], &values)).flatten()
+        let instruction = &self.listing.decoded()[at];
+        self.is_data(at).then(|| data_address(instruction, &Values::new(instruction, &row.values))).flatten()
     }
 
     /// Whether an instruction accesses memory other than a stack slot or a thread-local variable.
@@ -100,6 +100,7 @@ impl<'l> Finder<'l> {
 fn data_address(instruction: &MachineInstruction, values: &Values) -> Option<u64> {
     let is_one = instruction.memory().is_some_and(|memory| !memory.is_scattered);
     let address = values.address(instruction).filter(|_| is_one)?;
-    // Addresses of user code have the upper half clear (x86-64 ABI, 3.3.2); anything else is a register that holds no address.
+    // Addresses of user code have the upper half clear (x86-64 ABI, 3.3.2; Linux on aarch64, without the tag); anything else is a register that
+    // holds no address.
     (0x1000..1 << 56).contains(&address).then_some(address)
 }

@@ -106,24 +106,38 @@ impl<'n> Writer<'n> {
     }
 }
 
-/// Register values some instructions after a sample. Recordings hold registers of x86-64 only, so for other code nothing is known.
+/// Register values some instructions after a sample.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Values(x86_64::Values);
+pub(crate) enum Values {
+    X86(x86_64::Values),
+    Aarch64(aarch64::Values),
+}
 
 impl Values {
-    pub fn new(values: &[u64; REGISTERS]) -> Self {
-        Self(x86_64::Values::new(values))
+    /// Creates the values of a sample at an instruction, by DWARF number of its instruction set.
+    pub fn new(at: &MachineInstruction, values: &[u64; REGISTERS]) -> Self {
+        match at {
+            MachineInstruction::X86(_) => Self::X86(x86_64::Values::new(values)),
+            MachineInstruction::Aarch64(_) => Self::Aarch64(aarch64::Values::new(values)),
+        }
     }
 
     /// Emulates one instruction.
     pub fn step(&mut self, instruction: &MachineInstruction, operands: &Operands) {
-        if let MachineInstruction::X86(one) = instruction {
-            self.0.step(one, operands);
+        match (self, instruction) {
+            (Self::X86(values), MachineInstruction::X86(one)) => values.step(one, operands),
+            (Self::Aarch64(values), MachineInstruction::Aarch64(one)) => values.step(one, operands),
+            // A function is in one instruction set.
+            _ => {}
         }
     }
 
     /// Returns the address of a memory operand.
     pub fn address(&self, instruction: &MachineInstruction) -> Option<u64> {
-        self.0.address(instruction.x86()?)
+        match (self, instruction) {
+            (Self::X86(values), MachineInstruction::X86(one)) => values.address(one),
+            (Self::Aarch64(values), MachineInstruction::Aarch64(one)) => values.address(one),
+            _ => None,
+        }
     }
 }

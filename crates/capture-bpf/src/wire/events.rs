@@ -1,5 +1,7 @@
 //! Sampling and counting in the kernel: the recorder's instructions, watched places, stacks, and times off the CPU.
 
+use super::USER_REGISTERS;
+
 /// Distinct stacks that can be counted at one time.
 pub const MAX_COUNTS: u32 = 16384;
 /// Samples that a CPU can be taking at one time, when one interrupts another.
@@ -140,9 +142,6 @@ pub const OFF_COPY: u64 = 1;
 /// Last bits of the key of a stack taken from outside, as that of a thread that was off the CPU when the recording began. The bits
 /// before them are the time.
 pub const OFF_SINCE_BEGIN: u64 = 2;
-/// Room for the general user registers of such a thread: those that DWARF numbers from 0 on aarch64, with the stack pointer. x86_64 has half as
-/// many.
-pub const USER_REGISTERS: u32 = 32;
 /// The most kernel frames of such a stack.
 pub const OFF_KERNEL_FRAMES: u32 = 64;
 /// Flag of such a thread: it is runnable and waits for a CPU.

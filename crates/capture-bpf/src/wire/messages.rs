@@ -27,8 +27,9 @@ pub const MESSAGE_TIME_OFF: u32 = 5;
 pub const MESSAGE_HANDED_OVER: u32 = 6;
 /// Kind of a message: the user registers of a sample.
 pub const MESSAGE_REGISTERS: u32 = 7;
-/// Number of general user registers of a sample: those that DWARF numbers from 0 on x86_64, the only architecture whose samples tell them.
-pub const SAMPLE_REGISTERS: u32 = 16;
+/// Room for the general user registers of a sample, or of a thread off the CPU: those that DWARF numbers from 0 on aarch64, with the stack pointer.
+/// x86_64 has half as many.
+pub const USER_REGISTERS: u32 = 32;
 /// Kind of a message: the control group of a process that exits.
 pub const MESSAGE_IN_CGROUP: u32 = 8;
 /// The most bytes of a control group's names.
@@ -213,8 +214,8 @@ pub struct Registers {
     pub head: Head,
     /// Address of the next instruction.
     pub ip: u64,
-    /// General registers, by DWARF number.
-    pub values: [u64; SAMPLE_REGISTERS as usize],
+    /// General registers, by DWARF number: as many as the architecture has.
+    pub values: [u64; USER_REGISTERS as usize],
     /// Number of the event that took the sample.
     pub event: u32,
     /// Zero.

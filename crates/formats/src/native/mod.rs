@@ -20,6 +20,7 @@
 //! | stacks    | caller (row of stacks, always a smaller one), frame |
 //! | samples   | time_ns, thread, cpu, event, stack, weight, syscall⁴ |
 //! | registers⁵ | time_ns, thread, event, frame (the innermost), ip, rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15 |
+//! | registers_aarch64⁵ | time_ns, thread, event, frame (the innermost), ip, x0 to x30, sp |
 //!
 //! ¹ a row of strings. ² since version 1.1; times are in whole microseconds on the clock of the samples, rounded down.
 //!
@@ -30,7 +31,7 @@
 //! ⁴ since version 1.4: number of the system call that the sample interrupted in the kernel, null if there was none, or it is not
 //! known.
 //!
-//! ⁵ since version 1.6, of some of the samples that interrupted user code on x86-64; the entry is missing if there are none.
+//! ⁵ since version 1.6, of some of the samples that interrupted user code on x86-64, and since 1.9 on aarch64; the entry is missing if there are none.
 //!
 //! ⁶ since version 1.7 a function without a name only has the start of the function that a frame is in, if nothing more is known. Older readers
 //! show an empty name.

@@ -19,6 +19,7 @@ pub(super) use journal::{part_lives, part_mappings, part_samples, part_stacks};
 
 use self::archive::Archive;
 use self::tables::StackIds;
+use super::registers::LAYOUTS;
 
 /// Reads a recording that [`write`](fn@super::write) wrote, of this format version or an older one.
 ///
@@ -32,8 +33,10 @@ pub fn read<R: Read + Seek>(input: R) -> Result<Profile, ReadError> {
     let mut stacks = StackIds::new(is_in_parts);
     tables::stacks(&archive.table("stacks")?, &mut stacks, &mut profile)?;
     tables::samples(&archive.table("samples")?, &stacks, &mut profile)?;
-    if let Some(table) = archive.table_if_there("registers")? {
-        registers::read(&table, &mut profile)?;
+    for layout in LAYOUTS {
+        if let Some(table) = archive.table_if_there(layout.table)? {
+            registers::read(&table, layout, &mut profile)?;
+        }
     }
     if is_in_parts {
         profile.samples.sort_by_time();

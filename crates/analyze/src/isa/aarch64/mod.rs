@@ -11,6 +11,7 @@ mod alias_system;
 mod alias_vector;
 mod class;
 mod corrected;
+mod emulate;
 mod flow;
 mod instruction;
 mod known;
@@ -36,6 +37,7 @@ use instruction::Known;
 use word::Word;
 
 pub(crate) use class::Classes;
+pub(crate) use emulate::Values;
 pub(crate) use instruction::MachineInstruction;
 pub(crate) use operands::operands;
 pub(super) use registers::CONVENTION;

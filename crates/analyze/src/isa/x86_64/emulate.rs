@@ -5,15 +5,17 @@
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
+use plumb_profile::REGISTERS;
+
 use super::{MachineInstruction, whole};
 use crate::isa::model::{Operands, Register as Whole};
 
 /// Register values by DWARF number; `None` is unknown.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Values([Option<u64>; 16]);
+pub(crate) struct Values([Option<u64>; REGISTERS]);
 
 impl Values {
-    pub fn new(values: &[u64; 16]) -> Self {
+    pub fn new(values: &[u64; REGISTERS]) -> Self {
         Self(values.map(Some))
     }
 
@@ -166,7 +168,7 @@ mod tests {
     use crate::isa::x86_64::{OperandReader, decode};
 
     /// Runs the code and returns rax, rdx, rcx, rbx.
-    fn run(code: &[u8], values: [u64; 16]) -> [Option<u64>; 4] {
+    fn run(code: &[u8], values: [u64; REGISTERS]) -> [Option<u64>; 4] {
         let mut values = Values::new(&values);
         let code = decode(Address(0), code, 64);
         let mut reader = OperandReader::new();
@@ -176,7 +178,7 @@ mod tests {
 
     #[test]
     fn arithmetic_is_the_processors() {
-        let mut values = [0; 16];
+        let mut values = [0; REGISTERS];
         (values[0], values[1], values[2]) = (0xffff_ffff_ffff_fffe, 7, 3);
         // imul $0x19660d,%edx,%edx; add $0x3c6ef35f,%edx; mov %edx,%eax; shr $0xa,%eax; shl $6,%rax
         let code = [
@@ -193,7 +195,7 @@ mod tests {
 
     #[test]
     fn what_is_loaded_is_unknown() {
-        let values = [1; 16];
+        let values = [1; REGISTERS];
         // mov (%rcx),%rax; mov $5,%dl; xor %ebx,%ebx
         let [rax, rdx, rcx, rbx] = run(&[0x48, 0x8b, 0x01, 0xb2, 0x05, 0x31, 0xdb], values);
         assert_eq!((rax, rdx, rcx, rbx), (None, None, Some(1), Some(0)));

@@ -4,13 +4,13 @@ use plumb_profile::{EventId, FrameId, Profile, REGISTERS, RegisterSample, Thread
 
 use super::error::ReadError;
 use super::values::TableReader;
-use crate::native::registers::NAMES;
+use crate::native::registers::Layout;
 
-pub(super) fn read(table: &TableReader<'_>, profile: &mut Profile) -> Result<(), ReadError> {
+pub(super) fn read(table: &TableReader<'_>, layout: &Layout, profile: &mut Profile) -> Result<(), ReadError> {
     let (times, ips) = (table.u64s("time_ns")?, table.u64s("ip")?);
     let (threads, events, frames) = (table.u32s("thread")?, table.u32s("event")?, table.u32s("frame")?);
-    let mut columns = Vec::with_capacity(REGISTERS);
-    for name in NAMES {
+    let mut columns = Vec::with_capacity(layout.columns.len());
+    for &name in layout.columns {
         columns.push(table.u64s(name)?);
     }
     for (row, (time_ns, ip)) in times.into_iter().zip(ips).enumerate() {

@@ -1,6 +1,6 @@
 /* Finds by trial which registers each instruction reads and writes: it runs it on many states that differ in one register.
    Input: instruction words, 4 bytes each. Output: a line each, `word written read`, each a mask of x0 to x29, the flags (bit 31) and
-   v0 to v31 (bits 32 to 63), or `word -` if it does not run. */
+   v0 to v31 (bits 32 to 63), and for some states x0 to x29 before and after it; or `word -` if it does not run. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+
+/* States whose values are printed. */
+#define SHOWN 2
 
 struct state {
     uint64_t x[30];
@@ -88,6 +91,7 @@ int main(void) {
     signal(SIGILL, fails), signal(SIGSEGV, fails), signal(SIGBUS, fails), signal(SIGTRAP, fails);
     while (fread(&word, 4, 1, stdin) == 1) {
         uint64_t written = 0, read = 0;
+        struct state before[SHOWN], after[SHOWN];
         code[0] = word, code[1] = 0xd65f03c0;
         __builtin___clear_cache((char *)code, (char *)(code + 2));
         if (sigsetjmp(back, 1)) {
@@ -98,6 +102,7 @@ int main(void) {
             struct state in, changed, out, other;
             fill(&in, trial);
             run(&in, &out, code);
+            if (trial < SHOWN) before[trial] = in, after[trial] = out;
             for (int at = 0; at < 64; at++) written |= (uint64_t)differs(&in, &out, at) << at;
             for (int at = 0; at < 64; at++) {
                 struct state random;
@@ -115,7 +120,12 @@ int main(void) {
                 }
             }
         }
-        printf("%08x %016lx %016lx\n", word, written, read);
+        printf("%08x %016lx %016lx", word, written, read);
+        for (int trial = 0; trial < SHOWN; trial++) {
+            for (int at = 0; at < 30; at++) printf(" %lx", before[trial].x[at]);
+            for (int at = 0; at < 30; at++) printf(" %lx", after[trial].x[at]);
+        }
+        putchar('\n');
     }
     return 0;
 }
