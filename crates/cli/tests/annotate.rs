@@ -347,5 +347,5 @@ fn what_is_missing_is_said() {
     assert!(changed.contains("is not the file that was recorded"), "{changed}");
     std::fs::remove_file(folder.join("slow")).expect("it is there");
     let removed = error(&["spot"]);
-    assert!(removed.contains("No such file"), "{removed}");
+    assert!(removed.contains("no such file"), "{removed}");
 }
