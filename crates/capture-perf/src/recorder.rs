@@ -151,10 +151,15 @@ impl Recorder {
         self.counters(target_cpu)
     }
 
+    /// Whether a hardware counter was sampled less often than requested.
+    fn took_fewer(&self) -> bool {
+        self.guard.as_ref().is_some_and(Guard::took_fewer)
+    }
+
     /// The properties of this recording that coverage depends on.
     pub fn coverage(&self) -> CoverageRule<'_> {
         CoverageRule {
-            clock: self.events.clock().map(|clock| clock.events.sampling()),
+            clock: self.events.clock().map(|clock| clock.events.sampling()).filter(|_| !self.took_fewer()),
             cpus: self.host.cpus.len(),
             scope: self.setup.scope,
             other_programs: &self.other_programs.seen.names,

@@ -88,6 +88,16 @@ impl Watchdog {
         (now.late_ns >= LATE_NS).then_some(Storm::Late(now.late_ns))
     }
 
+    /// Returns the requested rate; `None`: a period was given.
+    pub fn asked_hz(&self) -> Option<u32> {
+        self.asked_hz
+    }
+
+    /// Takes a rate as the requested one.
+    pub fn ask(&mut self, hz: u32) {
+        self.asked_hz = Some(hz);
+    }
+
     /// Lowers the requested rate to 1/`times`.
     pub fn ask_fewer(&mut self, times: u64) {
         let times = u32::try_from(times.max(1)).unwrap_or(u32::MAX);

@@ -98,7 +98,7 @@ fn event_line(
     target: Option<CpuTime>,
 ) -> String {
     let text = match event.counter.trigger() {
-        None => clock(profile, setup, event, target, samples),
+        None => clock(profile, event, target, samples),
         Some(_) => occurrences(profile, event, target, (samples, weight)),
     };
     match setup.events.last() {
@@ -107,13 +107,7 @@ fn event_line(
     }
 }
 
-fn clock(
-    profile: &Profile,
-    setup: &Setup,
-    event: &SampledEvent,
-    target: Option<CpuTime>,
-    samples: u64,
-) -> String {
+fn clock(profile: &Profile, event: &SampledEvent, target: Option<CpuTime>, samples: u64) -> String {
     let mut text = samples_text(samples);
     if let Some(target) = target {
         // Only sampled code can be covered. The kernel splits time into user and system by its own tick,
@@ -123,12 +117,13 @@ fn clock(
             Code::User => (target.user, "user time", "about "),
             Code::Kernel => (target.system, "kernel time", "about "),
         };
-        let asked = time.as_secs_f64() * f64::from(setup.frequency_hz);
+        let frequency_hz = profile.meta.frequency_hz.unwrap_or(0);
+        let asked = time.as_secs_f64() * f64::from(frequency_hz);
         text += &format!(" in {:.2} s of {whose}", time.as_secs_f64());
         if asked >= ENOUGH_SAMPLES && matches!(event.pace, SamplingRate::Frequency(_)) {
             let share = samples as f64 / asked * 100.0;
             let share = Precision::of_samples(samples).min(Precision::TENTHS).percent(share);
-            text += &format!(", coverage {about}{share} at {} a second", setup.frequency_hz);
+            text += &format!(", coverage {about}{share} at {frequency_hz} a second");
         }
     }
     if let Some(idle) = profile.meta.idle_share() {

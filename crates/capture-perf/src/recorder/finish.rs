@@ -94,6 +94,8 @@ impl Recorder {
             SamplingRate::Frequency(hz) => Some(hz),
             SamplingRate::Period(_) => None,
         };
+        // At several rates, the number of samples does not tell how much of the time they cover.
+        meta.frequency_hz = meta.frequency_hz.filter(|_| !self.took_fewer());
         let (kernel, of_target) = (samples.kernel(), self.counts_target_only());
         meta.occurrences = self.events.iter().map(|one| one.occurrences(kernel, of_target)).collect();
         meta.scope = self.setup.scope;

@@ -23,6 +23,10 @@ const INTERVAL_NS: u64 = 100_000_000;
 const FEWER: u64 = 8;
 /// A harmless rate of interrupts per second on a CPU: a storm at a given period is reduced to this.
 const HARMLESS_HZ: u64 = 1000;
+/// Divisor of the kernel's highest rate that gives an affordable one. The kernel lowers the rate to what takes `perf_cpu_time_max_percent` of a CPU,
+/// a quarter unless it was changed, by what a sample takes (`perf_sample_event_took` in kernel/events/core.c): an affordable one takes an eighth, and is below
+/// the rate at which the kernel drops samples.
+const AFFORDABLE: u32 = 2;
 /// File with the kernel's highest rate (Documentation/admin-guide/sysctl/kernel.rst).
 const HIGHEST_RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
 
@@ -33,6 +37,10 @@ pub(super) struct Guard {
     watchdog: Watchdog,
     sight: Sight,
     has_slowed: bool,
+    /// Whether samples are kept to what the kernel's lowered rate affords.
+    is_kept_low: bool,
+    /// Interrupts at the last check.
+    interrupts_before: u64,
     /// The kernel's highest rate before, until it is restored.
     highest_before: Option<u32>,
 }
@@ -68,7 +76,13 @@ impl Guard {
         let sight = Sight { now_ns: monotonic_ns(), highest_hz: host.max_sample_rate, ..Sight::default() };
         let watchdog = Watchdog::new(asked_hz, sight);
         let highest_before = host.max_sample_rate;
-        Some(Self { counters, watchdog, sight, has_slowed: false, highest_before })
+        let (has_slowed, is_kept_low, interrupts_before) = (false, false, 0);
+        Some(Self { counters, watchdog, sight, has_slowed, is_kept_low, interrupts_before, highest_before })
+    }
+
+    /// Whether fewer samples were taken than requested.
+    pub fn took_fewer(&self) -> bool {
+        self.has_slowed || self.is_kept_low
     }
 
     /// Notes that the recorder was woken this much later than requested.
@@ -102,7 +116,6 @@ impl Guard {
 
     /// Returns the periods that reduce samples to 1/`times`.
     fn slow_down(&mut self, times: u64, events: &[Sampled]) -> Vec<(usize, u64)> {
-        self.has_slowed = true;
         self.watchdog.ask_fewer(times);
         let slower = |one: &mut Counting| {
             let period = match (&mut one.keeper, events[one.index].events.sampling().pace) {
@@ -129,10 +142,11 @@ impl Guard {
         }
         events.change(|all| {
             let better = self.look(all);
+            let elapsed_ns = now_ns.saturating_sub(self.sight.now_ns).max(1);
             self.sight = Sight { now_ns, highest_hz: highest_rate(), ..self.sight };
             let storm = self.watchdog.look(self.sight);
             self.sight.late_ns = 0;
-            match storm {
+            let reaction = match storm {
                 None => {
                     for (index, period) in better {
                         // On failure the period stays as it is, which is long enough.
@@ -140,9 +154,12 @@ impl Guard {
                     }
                     Vec::new()
                 }
+                Some(Storm::Lowered(from, to)) => self.keep_low(all, weights, (from, to), elapsed_ns),
                 Some(storm) if !self.has_slowed => self.reduce(all, weights, storm),
                 Some(storm) => self.end(all, storm, elapsed),
-            }
+            };
+            self.interrupts_before = self.sight.interrupts;
+            reaction
         })
     }
 
@@ -152,6 +169,7 @@ impl Guard {
             Storm::Interrupts(hz) => (hz / HARMLESS_HZ).max(FEWER),
             Storm::Lowered(..) | Storm::Late(_) => FEWER,
         };
+        self.has_slowed = true;
         let slower = self.slow_down(times, all);
         let slowed = |(index, period): (usize, u64)| {
             let one = &mut all[index];
@@ -165,6 +183,43 @@ impl Guard {
             )
         };
         slower.into_iter().map(slowed).collect()
+    }
+
+    /// Keeps samples at a rate that is affordable now that the kernel has lowered its highest one, which depends on what a sample takes and not on their
+    /// number. The first time returns a message for each counter.
+    fn keep_low(
+        &mut self,
+        all: &mut [Sampled],
+        weights: &mut SampleWeights<'_>,
+        (from, to): (u32, u32),
+        elapsed_ns: u64,
+    ) -> Vec<String> {
+        let affordable_hz = (to / AFFORDABLE).max(1);
+        let interrupts = self.sight.interrupts.saturating_sub(self.interrupts_before);
+        let hz = u128::from(interrupts) * 1_000_000_000 / u128::from(elapsed_ns);
+        let hz = u64::try_from(hz).unwrap_or(u64::MAX).max(self.watchdog.asked_hz().unwrap_or(0).into());
+        let times = hz.div_ceil(affordable_hz.into());
+        if times <= 1 {
+            return Vec::new();
+        }
+        let is_first = !std::mem::replace(&mut self.is_kept_low, true);
+        let slower = self.slow_down(times, all);
+        self.watchdog.ask(affordable_hz);
+        let kept_low = |(index, period): (usize, u64)| {
+            let one = &mut all[index];
+            if !set_period(one, weights, period) {
+                one.events.stop();
+            }
+            let name = one.events.sampling().counter.name();
+            is_first.then(|| {
+                format!(
+                    "{name}: at most {affordable_hz} samples a second on a processor from here on, to spare this machine: {}; without such \
+                     interrupts: -e cpu-clock",
+                    Storm::Lowered(from, to)
+                )
+            })
+        };
+        slower.into_iter().filter_map(kept_low).collect()
     }
 
     /// Stops all samples after a second storm.
