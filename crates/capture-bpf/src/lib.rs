@@ -53,6 +53,7 @@ mod support;
 mod switch;
 mod sys;
 mod trial;
+mod verified;
 mod way_in;
 pub mod wire;
 

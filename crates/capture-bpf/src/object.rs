@@ -17,6 +17,7 @@ use crate::btf::Types;
 use crate::refusal::{LoadError, missing, refused};
 use crate::support::{self, support};
 use crate::switch::Probes;
+use crate::verified::verified;
 
 /// The object of a source in `bpf/`, for this architecture.
 macro_rules! object {
@@ -132,7 +133,7 @@ impl Machine {
     ) -> Result<&'a mut BtfTracePoint, LoadError> {
         let program = bpf.program_mut(name).ok_or_else(|| missing(name))?;
         let program: &mut BtfTracePoint = program.try_into().map_err(refused(name))?;
-        program.load(event, &self.btf).map_err(refused(format!("the program {name}")))?;
+        verified(|| program.load(event, &self.btf)).map_err(refused(format!("the program {name}")))?;
         Ok(program)
     }
 }
@@ -142,7 +143,7 @@ impl Machine {
     pub fn load_each_task(&self, bpf: &mut Ebpf, name: &'static str) -> Result<OwnedFd, LoadError> {
         let program: &mut Iter =
             bpf.program_mut(name).ok_or_else(|| missing(name))?.try_into().map_err(refused(name))?;
-        program.load("task", &self.btf).map_err(refused(format!("the program {name}")))?;
+        verified(|| program.load("task", &self.btf)).map_err(refused(format!("the program {name}")))?;
         let program = program.fd().map_err(refused(name))?;
         program.as_fd().try_clone_to_owned().map_err(refused("a descriptor"))
     }
@@ -160,9 +161,9 @@ pub(crate) fn each_task(bpf: &mut Ebpf, name: &'static str) -> Result<File, Load
 pub(crate) fn load_program(bpf: &mut Ebpf, name: &'static str) -> Result<OwnedFd, LoadError> {
     let program = bpf.program_mut(name).ok_or_else(|| missing(name))?;
     match program {
-        Program::PerfEvent(program) => program.load(),
-        Program::RawTracePoint(program) => program.load(),
-        Program::UProbe(program) => program.load(),
+        Program::PerfEvent(program) => verified(|| program.load()),
+        Program::RawTracePoint(program) => verified(|| program.load()),
+        Program::UProbe(program) => verified(|| program.load()),
         _ => return Err(missing(name)),
     }
     .map_err(refused(format!("the program {name}")))?;

@@ -26,6 +26,7 @@ use crate::follow::Followed;
 use crate::object::{Machine, Watch, sum, take};
 use crate::refusal::{LoadError, refused};
 use crate::switch::{Probes, Switch};
+use crate::verified::verified;
 use wire::{
     CALLS_DROPPED, CALLS_KEPT, CALLS_MET, CALLS_NO_MEMORY, CALLS_SEEN, CALLS_UNTRACKED, COUNT_AT,
     COUNT_FIELD, COUNT_ONE, COUNT_RESULT, FOLLOW_FROM_EXEC, HOW_BYTES, HOW_LIST, HOW_STRING, NO_FIELD,
@@ -136,7 +137,7 @@ impl Calls {
         let program =
             bpf.program_mut("on_ask").ok_or_else(|| refused("a program")(io::Error::other("none")))?;
         let program: &mut Iter = program.try_into().map_err(refused("a program"))?;
-        program.load("task", &machine.btf).map_err(refused("a program"))?;
+        verified(|| program.load("task", &machine.btf)).map_err(refused("a program"))?;
         let mut probes = Probes::default();
         // Forks must be followed from the start.
         for watch in FORKS_AND_ENDS {

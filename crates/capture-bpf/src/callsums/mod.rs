@@ -23,6 +23,7 @@ use crate::follow::Followed;
 use crate::object::{Machine, Watch, skipped, sum, take, take_descriptor};
 use crate::refusal::{LoadError, refused};
 use crate::sys;
+use crate::verified::verified;
 pub use overhead::null_call_ns;
 pub use process_sums::ProcessSums;
 use wire::{
@@ -187,7 +188,7 @@ impl CallSums {
             .map_err(refused("maps"))?;
         for name in LOOKS {
             look(&mut bpf, name)
-                .and_then(|program| program.load("task", &machine.btf).map_err(io::Error::other))
+                .and_then(|program| verified(|| program.load("task", &machine.btf)).map_err(io::Error::other))
                 .map_err(refused("a program"))?;
         }
         let again = if timed { machine.again(&AGAIN) } else { &[] };
