@@ -73,8 +73,19 @@ pub const MASKS: [u64; IDENTITY_WORDS] = {
     masks
 };
 
+/// Bytes by which `struct interpreter` is larger on aarch64 than on x86_64, all before `Iphase` and behind `Icurstackinfo`: glibc's `sigjmp_buf` has
+/// 112 more, its `struct stat` 16 fewer.
+const AARCH64_MORE: u32 = 96;
+
 /// The structures of a version with a `struct interpreter` of this size. `None` if they are unknown: build options change the size.
 pub(super) fn of(version: u32, interpreter_bytes: u32) -> Option<PerlLayout> {
+    of_x86_64(version, interpreter_bytes).or_else(|| {
+        let layout = of_x86_64(version, interpreter_bytes.checked_sub(AARCH64_MORE)?)?;
+        Some(PerlLayout { phase: layout.phase + AARCH64_MORE, ..layout })
+    })
+}
+
+fn of_x86_64(version: u32, interpreter_bytes: u32) -> Option<PerlLayout> {
     let (phase, contexts) = match (version, interpreter_bytes) {
         (30, 3280) => (2508, 240),
         (32, 3792) => (2532, 240),

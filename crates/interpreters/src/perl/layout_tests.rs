@@ -53,6 +53,17 @@ fn offsets_are_those_of_the_headers() {
     assert_eq!([CODE_NAME, CODE_FILE], [name, file]);
 }
 
+/// As `layout_tests.c` prints them when it is built for aarch64 with the headers of Debian's Perl 5.32, 5.36 and 5.40.
+#[test]
+fn interpreters_of_aarch64_are_larger() {
+    for (version, bytes, contexts, phase) in
+        [(32, 3888, 240, 2628), (36, 3864, 224, 2608), (40, 3864, 224, 2312)]
+    {
+        let layout = of(version, bytes).expect("a version that is known");
+        assert_eq!((layout.contexts, layout.phase), (contexts, phase), "Perl 5.{version}");
+    }
+}
+
 #[test]
 fn other_builds_are_not_known() {
     assert!(of(36, 3768).is_some() && of(40, 3768).is_some());
