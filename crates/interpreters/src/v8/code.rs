@@ -10,6 +10,8 @@ use super::layout::{CodeLayout, Start};
 use super::positions::{self, Entry, Place};
 use super::shared;
 
+/// A function that is gone: nothing is at this address.
+const GONE: CodeId = CodeId { at: 0, identity: 0 };
 /// Instructions begin at multiples of this.
 const ALIGNMENT: u64 = 32;
 /// Bytes before the instructions that may lead to the code.
@@ -208,8 +210,7 @@ impl Inlined {
                 return all;
             };
             let Some(call) = self.calls.get(index as usize) else { break };
-            // A function that is gone is left out.
-            all.extend(call.function.map(|function| position(function, place.at)));
+            all.push(position(call.function.unwrap_or(GONE), place.at));
             place = call.place;
         }
         Vec::new()
