@@ -8,7 +8,7 @@ use super::builder::StackBuilder;
 use super::copy::StackCopy;
 use super::draft::{Ending, cut_of};
 use super::live;
-use super::on_stack::{self, StackAndMemory};
+use super::on_stack::{self, Read, StackAndMemory};
 use super::script::Rest;
 use super::stitch::{Beyond, Border};
 use crate::spaces::SpaceId;
@@ -138,7 +138,7 @@ impl<'s, A: Architecture> CopiedStack<'s, A> {
         let base = self.copy.base();
         let memory = StackAndMemory { pid: stack.pid, base, bytes: self.copy.bytes() };
         match script {
-            None if on_stack::push(stack, space, (walked, own), (base, &memory)) => {}
+            None if on_stack::push(stack, space, (walked, own), (base, &memory, Read::Later)) => {}
             None => {
                 let (mut frames, draft) = stack.frames(space);
                 draft.leaf_first.extend(walked.iter().take(own).map(|frame| frames.walked(frame)));

@@ -3,13 +3,22 @@
 //! The stack is as it was at the sample; other memory is read as it is now. A function that was moved or freed since is not found, or another one, which
 //! the interpreter notices by the function's own words.
 
-use plumb_interpreters::{Memory, NativeFrame};
+use plumb_interpreters::{Memory, NativeFrame, ScriptPlace};
 use plumb_process::read_memory;
 use plumb_profile::FrameId;
 use plumb_unwind::{Method, Walked};
 
 use super::builder::StackBuilder;
 use crate::spaces::SpaceId;
+
+/// When the memory of a process is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Read {
+    /// While the thread is where the stack says.
+    Now,
+    /// Later: code may have been replaced, so that it doesn't tell whose it was.
+    Later,
+}
 
 /// A stack, and the memory of the process around it.
 pub(crate) struct StackAndMemory<'s> {
@@ -49,7 +58,7 @@ pub(crate) fn push(
     stack: &mut StackBuilder<'_>,
     space: SpaceId,
     (walked, own): (&[Walked], usize),
-    (sp, memory): (u64, &dyn Memory),
+    (sp, memory, read): (u64, &dyn Memory, Read),
 ) -> bool {
     if !stack.processes.spaces.has_stack_frames(space) {
         return false;
@@ -58,27 +67,24 @@ pub(crate) fn push(
     for frame in walked.iter().take(own) {
         let id = stack.frames(space).0.walked(frame);
         let at = frame.pc.0.wrapping_sub(frame.is_return.into());
-        push_frame(stack, space, (id, at), natives.next(), memory);
+        match place(stack, space, natives.next(), memory) {
+            Some(place) => stack.scripts(space).push_round((id, at), &[place], None),
+            None if read == Read::Now => push_without_place(stack, space, (id, at)),
+            None => stack.draft.leaf_first.push(id),
+        }
     }
     true
 }
 
-/// Appends a native frame, or the functions that it runs.
-fn push_frame(
-    stack: &mut StackBuilder<'_>,
+/// The function that a native frame runs.
+fn place(
+    stack: &StackBuilder<'_>,
     space: SpaceId,
-    (id, at): (FrameId, u64),
     native: Option<NativeFrame>,
     memory: &dyn Memory,
-) {
-    let place = native.and_then(|native| {
-        let (_, interpreter, bias) = stack.processes.spaces.stack_frames(space)?;
-        interpreter.place(memory, bias, native).ok()?
-    });
-    match place {
-        Some(place) => stack.scripts(space).push_round((id, at), &[place], None),
-        None => push_without_place(stack, space, (id, at)),
-    }
+) -> Option<ScriptPlace> {
+    let (_, interpreter, bias) = stack.processes.spaces.stack_frames(space)?;
+    interpreter.place(memory, bias, native?).ok()?
 }
 
 /// Appends a native frame for which no function was found: code that was compiled at run time tells its own.

@@ -10,7 +10,7 @@ use plumb_unwind::{Avma, End, Memory, ReadError, Registers, Walked};
 use super::builder::StackBuilder;
 use super::copied::{at_ip, push_with_script};
 use super::draft::{Ending, cut_of};
-use super::on_stack::{self, native_frames};
+use super::on_stack::{self, Read, native_frames};
 use super::script::read_script;
 use crate::memory::ProcessMemory;
 use crate::processes::Processes;
@@ -116,7 +116,7 @@ impl StoppedStack {
     fn append_with_script(&self, stack: &mut StackBuilder<'_>, thread_pointer: u64) {
         let Some(space) = stack.space() else { return };
         let memory = ProcessMemory(stack.pid);
-        if on_stack::push(stack, space, (&self.walked, self.walked.len()), (self.sp, &memory)) {
+        if on_stack::push(stack, space, (&self.walked, self.walked.len()), (self.sp, &memory, Read::Now)) {
             return self.push_end(stack, space);
         }
         let thread = (stack.pid, stack.tid, thread_pointer);
