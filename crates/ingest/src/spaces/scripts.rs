@@ -70,6 +70,12 @@ impl Scripts {
         known.as_ref()
     }
 
+    /// Forgets the rows of frames.
+    pub(crate) fn forget_rows(&mut self) {
+        self.frames.clear();
+        self.natives.clear();
+    }
+
     /// Frames of a native frame that runs the program's functions; the inner `None`: the function is the interpreter's own.
     pub(crate) fn native(&self, place: &NativePlace) -> Option<Option<&[FrameId]>> {
         self.natives.get(place).map(Option::as_deref)

@@ -123,7 +123,7 @@ impl Spaces {
             (space.walked, space.cache) = (false, Cache::default());
             space.frames = FxHashMap::default();
             space.used = Vec::new();
-            space.scripts.borrow_mut().frames.clear();
+            space.scripts.borrow_mut().forget_rows();
         }
     }
 
