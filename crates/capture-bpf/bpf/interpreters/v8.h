@@ -45,11 +45,12 @@ static long v8_step(u32 index, struct script_reading *reading)
 {
     struct draft *draft = reading->draft;
     u32 native = draft->script.native & (MAX_FRAMES - 1);
-    if (native + 1 >= draft->script.user || native + 1 >= MAX_FRAMES || script_is_full(reading, 1))
+    if (native + 1 >= draft->script.user || script_is_full(reading, 1))
         return 1;
     draft->script.native = native + 1;
+    u32 caller = (native + 1) & (MAX_FRAMES - 1);
     /* The return address and the saved frame pointer are just below the caller's stack pointer. */
-    u64 pointer = draft->places[native + 1] - 16;
+    u64 pointer = draft->places[caller] - 16;
     /* A function that has not set up its frame has none of these: the memory is left over from another one. */
     if (pointer - 16 < draft->places[native] || !script_read_frame(reading, pointer - V8_FRAME_BYTES, V8_FRAME_BYTES))
         return 0;
@@ -62,7 +63,7 @@ static long v8_step(u32 index, struct script_reading *reading)
     if (kind < V8(reading->layout, FIRST_FUNCTION) || kind > V8(reading->layout, LAST_FUNCTION))
         return 0;
     /* A frame that was found by rules is not that of compiled code: it has bytecode. */
-    if (!(draft->frames[native + 1] & (FRAME_ASSUMED | FRAME_SCANNED)) && v8_kind(reading, FIELD(frame, V8_FRAME_BYTECODE)) != V8(reading->layout, BYTECODE))
+    if (!(draft->frames[caller] & (FRAME_ASSUMED | FRAME_SCANNED)) && v8_kind(reading, FIELD(frame, V8_FRAME_BYTECODE)) != V8(reading->layout, BYTECODE))
         return 0;
     u64 shared = v8_word(reading, function - 1 + V8(reading->layout, SHARED));
     if (!v8_is_object(shared))
