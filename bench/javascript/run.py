@@ -5,7 +5,8 @@
 
 shares    the ways of crates/cli/tests/programs/shares.js against the program's own measurements
 storm     functions that are made, optimized and dropped all the time: names that cannot be
-programs  the functions with the most self time of real programs, beside those of V8's own profiler (--cpu-prof)
+programs  the functions with the most self time of real programs, beside those of V8's own profiler (--cpu-prof): typescript, webpack and terser are in
+          PLUMB_PROGRAMS (/opt/plumb-node/programs), with big.ts and entry.mjs
 cost      processor time of a program while it is recorded, at 97 and 999 Hz, against that without names of V8 (as before) and without plumb
 """
 import collections
@@ -125,7 +126,7 @@ def programs(plumb, node):
     folder = os.environ.get("PLUMB_PROGRAMS", "/opt/plumb-node/programs")
     commands = {
         "tsc": ["node_modules/typescript/bin/tsc", "--noEmit", "--strict", "--types", "node", "big.ts"],
-        "webpack": ["node_modules/webpack/bin/webpack.js", "--mode", "production", "./entry.js", "-o", "out"],
+        "webpack": ["node_modules/webpack/bin/webpack.js", "--mode", "production", "./entry.mjs", "-o", "out"],
         "terser": ["node_modules/terser/bin/terser", "node_modules/typescript/lib/typescript.js", "-c", "passes=1", "-m", "-o", "/dev/null"],
     }
     for name, command in commands.items():
@@ -133,11 +134,13 @@ def programs(plumb, node):
         own = own_profile(node, command, folder)
         selves = collections.Counter()
         js = javascript(stacks)
+        functions = {function for function, _, _ in own}
         for stack, count in js.items():
             # V8's profiler charges the innermost function of JavaScript with what V8's own code does for it.
-            names = [frame for frame in stack if not re.match(r"(Builtins_|v8::|node::|\[|asm_|_)", frame)]
-            selves[names[-1] if names else ""] += count
-        all_, own_all = sum(js.values()), sum(own.values())
+            if not any("CollectGarbage" in frame for frame in stack):
+                names = [frame for frame in stack if frame in functions or frame.startswith("(anonymous")]
+                selves[names[-1] if names else ""] += count
+        all_, own_all = sum(selves.values()), sum(own.values())
         top = collections.Counter()
         for (function, _, _), count in own.items():
             top[function] += count
