@@ -72,7 +72,8 @@ struct script_state {
     u32 base;
     /* Frames of the current evaluation loop. */
     u32 in_round;
-    u32 zero;
+    /* A number that stands for the last word of a code object in its identity; 0: none. */
+    u32 number;
     /* The progress that only the interpreter's reader knows. */
     u64 own[6];
 };

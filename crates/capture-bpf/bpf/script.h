@@ -151,6 +151,8 @@ APART int script_append(struct draft *draft, struct ScriptLayout *layout, u64 co
         draft->script.frame = 0;
         return 0;
     }
+    if (draft->script.number)
+        draft->script_code.words[SCRIPT_IDENTITY_WORDS - 1] = draft->script.number;
     struct script_reading reading = { .draft = draft, .layout = layout };
     u32 identity = script_identity(&draft->script_code, layout);
     script_tell(layout, code, identity, draft->script.life, 0);

@@ -55,23 +55,26 @@ static long v8_step(u32 index, struct script_reading *reading)
     if (pointer - 16 < draft->places[native] || !script_read_frame(reading, pointer - V8_FRAME_BYTES, V8_FRAME_BYTES))
         return 0;
     struct script_frame *frame = &draft->script_frame;
-    u64 function = FIELD(frame, V8_FRAME_FUNCTION), offset = FIELD(frame, V8_FRAME_OFFSET);
-    if (!v8_is_object(function) || !v8_is_object(FIELD(frame, V8_FRAME_CONTEXT)))
-        return 0;
-    function = v8_moved(reading, function);
-    u32 kind = v8_kind(reading, function);
-    if (kind < V8(reading->layout, FIRST_FUNCTION) || kind > V8(reading->layout, LAST_FUNCTION))
+    if (!v8_is_object(FIELD(frame, V8_FRAME_FUNCTION)) || !v8_is_object(FIELD(frame, V8_FRAME_CONTEXT)))
         return 0;
     /* A frame that was found by rules is not that of compiled code: it has bytecode. */
     if (!(draft->frames[caller] & (FRAME_ASSUMED | FRAME_SCANNED)) && v8_kind(reading, FIELD(frame, V8_FRAME_BYTECODE)) != V8(reading->layout, BYTECODE))
+        return 0;
+    u64 function = v8_moved(reading, FIELD(frame, V8_FRAME_FUNCTION));
+    u32 kind = v8_kind(reading, function);
+    if (kind < V8(reading->layout, FIRST_FUNCTION) || kind > V8(reading->layout, LAST_FUNCTION))
         return 0;
     u64 shared = v8_word(reading, function - 1 + V8(reading->layout, SHARED));
     if (!v8_is_object(shared))
         return 0;
     shared = v8_moved(reading, shared);
+    /* Of two functions that had the same addresses one after the other, the scripts have different numbers. */
+    u64 script = v8_moved(reading, v8_word(reading, shared - 1 + V8(reading->layout, SCRIPT)));
+    draft->script.number = v8_word(reading, script - 1 + V8(reading->layout, SCRIPT_NUMBER)) >> 32 | V8_NUMBERED;
     draft->frames[native] |= FRAME_LOOP;
     draft->script.hash ^= native;
     /* A small integer is in the upper half of its word. */
+    u64 offset = FIELD(frame, V8_FRAME_OFFSET);
     offset = (u32)offset || offset >> 63 ? V8_NO_OFFSET : offset >> 32;
     script_append(draft, reading->layout, shared - 1, SCRIPT_ENTRY, offset);
     return 0;

@@ -12,7 +12,13 @@ pub const WORD_FIRST_FUNCTION: u32 = 1;
 pub const WORD_LAST_FUNCTION: u32 = 2;
 /// The instance type of bytecode.
 pub const WORD_BYTECODE: u32 = 3;
+/// `SharedFunctionInfo`: its script.
+pub const WORD_SCRIPT: u32 = 4;
+/// `Script`: its number, which no other script of the process has or had.
+pub const WORD_SCRIPT_NUMBER: u32 = 5;
 
+/// Bit of a script's number in the identity of its functions.
+pub const NUMBERED: u32 = 0x80000000;
 /// `Map`: the instance type.
 pub const MAP_TYPE: u32 = 12;
 /// Bytes of a frame below its frame pointer that are read: the offset in the bytecode, the bytecode, the number of arguments, the function, the context.

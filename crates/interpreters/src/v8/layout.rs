@@ -37,6 +37,7 @@ const SHARED_SCRIPT: Names = &[
 const SHARED_FLAGS: &str = "v8dbg_class_SharedFunctionInfo__flags__int";
 const SCRIPT_NAME: &str = "v8dbg_class_Script__name__Object";
 const SCRIPT_SOURCE: &str = "v8dbg_class_Script__source__Object";
+const SCRIPT_ENDS: &str = "v8dbg_class_Script__line_ends__Object";
 const SCOPE_LOCALS: &str = "v8dbg_scopeinfo_idx_ncontextlocals";
 const SCOPE_FIRST: &str = "v8dbg_scopeinfo_idx_first_vars";
 const SCOPE_TYPE: &str = "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE";
@@ -74,6 +75,7 @@ pub(super) const SYMBOLS: &[Wanted] = &[
     number(SHARED_FLAGS),
     number(SCRIPT_NAME),
     number(SCRIPT_SOURCE),
+    number(SCRIPT_ENDS),
     number(SCOPE_LOCALS),
     number(SCOPE_FIRST),
     number(SCOPE_TYPE),
@@ -139,6 +141,8 @@ pub(super) struct ScriptLayout {
     pub(super) kind: u16,
     pub(super) name: u32,
     pub(super) source: u32,
+    /// The number, which no other script of the process has or had.
+    pub(super) number: u32,
 }
 
 /// `BytecodeArray`
@@ -212,6 +216,8 @@ impl V8Layout {
                 kind: kind(SCRIPT_TYPE)?,
                 name: number(SCRIPT_NAME)?,
                 source: number(SCRIPT_SOURCE)?,
+                // Not stated, but behind the ends of lines in all versions.
+                number: number(SCRIPT_ENDS)?.saturating_add(8),
             },
             bytecode: BytecodeLayout {
                 kind: kind(BYTECODE_TYPE)?,
@@ -236,6 +242,8 @@ impl V8Layout {
         set(self.shared.name, !0);
         set(self.shared.script, !0);
         set(self.shared.flags, !0 << 32);
+        // The number of its script is there.
+        set(8 * (IDENTITY_WORDS as u32 - 1), !0);
         masks
     }
 
@@ -251,6 +259,8 @@ impl V8Layout {
                 (kernel::WORD_FIRST_FUNCTION, self.functions.0.into()),
                 (kernel::WORD_LAST_FUNCTION, self.functions.1.into()),
                 (kernel::WORD_BYTECODE, self.bytecode.kind.into()),
+                (kernel::WORD_SCRIPT, self.shared.script),
+                (kernel::WORD_SCRIPT_NUMBER, self.script.number),
             ]),
         }
     }

@@ -5,6 +5,7 @@ use crate::memory::head;
 use crate::{CodeId, Function, Unreadable};
 
 use super::heap::{Heap, Tagged};
+use super::kernel::NUMBERED;
 use super::layout::{SHARED_BYTES, ScopeLayout, V8Layout};
 use super::positions;
 use super::sources::Sources;
@@ -24,7 +25,7 @@ pub(super) fn read(heap: Heap<'_>, sources: &Sources, id: CodeId) -> Result<Func
     read_same(
         heap.memory,
         id,
-        |bytes| identity_of(layout, bytes),
+        |bytes| identity_of(heap, id.at, bytes),
         |_| {
             let shared = Tagged(id.at | 1);
             if heap.kind(shared)? != layout.shared.kind {
@@ -38,11 +39,21 @@ pub(super) fn read(heap: Heap<'_>, sources: &Sources, id: CodeId) -> Result<Func
 /// Identity of the function at an address.
 pub(super) fn id(heap: Heap<'_>, shared: Tagged) -> Result<CodeId, Unreadable> {
     let at = shared.address().ok_or(Unreadable(shared.0))?;
-    Ok(CodeId { at, identity: identity_of(heap.layout, &head(heap.memory, at)?) })
+    Ok(CodeId { at, identity: identity_of(heap, at, &head(heap.memory, at)?) })
 }
 
-fn identity_of(layout: &V8Layout, bytes: &Head) -> u32 {
-    identity(bytes, &layout.identity())
+/// The identity of a function by its words, of which the last is the number of its script: memory is used again, and then all other words may be the
+/// same.
+fn identity_of(heap: Heap<'_>, at: u64, bytes: &Head) -> u32 {
+    let V8Layout { shared, script, .. } = heap.layout;
+    let number =
+        heap.field(Tagged(at | 1), shared.script).and_then(|of| heap.field(heap.moved(of), script.number));
+    let number = number.map_or(0, |number| (number.0 >> 32) as u32) | NUMBERED;
+    let mut bytes = *bytes;
+    if let Some(last) = bytes.last_chunk_mut() {
+        *last = u64::from(number).to_le_bytes();
+    }
+    identity(&bytes, &heap.layout.identity())
 }
 
 fn function(heap: Heap<'_>, sources: &Sources, shared: Tagged) -> Result<Function, Unreadable> {
