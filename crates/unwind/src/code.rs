@@ -3,7 +3,9 @@
 //! The mappings themselves are elsewhere: callers keep them and answer questions about them.
 
 use crate::address::Avma;
+use crate::memory::Memory;
 use crate::module::Module;
+use crate::runtime::{RuntimeFrame, RuntimeRule};
 
 /// The executable mappings of one address space.
 pub trait CodeMap {
@@ -12,6 +14,12 @@ pub trait CodeMap {
 
     /// Returns what is mapped executable at `pc`.
     fn locate(&self, pc: Avma) -> Located<'_, Self::Bytes>;
+
+    /// Returns the rule of a frame of code without a file, if a runtime has made that code and describes it. `memory` has the stack.
+    fn runtime_rule<M: Memory>(&self, frame: &RuntimeFrame, memory: &mut M) -> RuntimeRule {
+        let _ = (frame, memory);
+        RuntimeRule::None
+    }
 
     /// Returns how many low bits of a code pointer are its address. On aarch64 the bits above may be a signature
     /// (pointer authentication). Their number depends on the address-space size that the kernel was built for.

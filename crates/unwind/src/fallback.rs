@@ -11,6 +11,7 @@ use crate::method::Method;
 use crate::registers::RegisterSet;
 use crate::row::{RegisterRule, Row};
 use crate::rule::Rule;
+use crate::runtime::{RuntimeCaller, RuntimeFrame, RuntimeRule, StackPointer};
 use crate::scan;
 use crate::walker::{EnteredBy, Walker};
 
@@ -37,6 +38,9 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
             Some(interrupted) => return Ok(interrupted),
             None => {}
         }
+        if !here && let Some(found) = self.by_runtime(is_return) {
+            return found;
+        }
         if !is_return && let Some(found) = self.by_edge() {
             return Ok(found);
         }
@@ -61,6 +65,47 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
             Err(_) if !is_return && self.has_probed_return() => Err(End::ProbedReturn),
             found => found,
         }
+    }
+
+    /// By the rule of the runtime that has made the code, if one has. Believed if the return address is code.
+    fn by_runtime(&mut self, is_return: bool) -> Option<Result<Walked, End>> {
+        let frame = RuntimeFrame {
+            pc: Avma(self.registers.ip()),
+            is_return,
+            sp: Avma(self.registers.sp()),
+            fp: self.registers.get(A::FP),
+        };
+        match self.code.runtime_rule(&frame, self.memory) {
+            RuntimeRule::None => None,
+            RuntimeRule::Unknown => {
+                let found = if is_return { None } else { self.by_edge() };
+                Some(found.ok_or(End::NoUnwindInfo))
+            }
+            RuntimeRule::Caller(caller) => Some(self.by_runtime_rule(caller)),
+        }
+    }
+
+    fn by_runtime_rule(&mut self, RuntimeCaller { slot, sp, fp }: RuntimeCaller) -> Result<Walked, End> {
+        let pc = A::read_word(self.memory, slot)?;
+        let pc = Avma(self.code_address(pc));
+        if !self.is_code(pc) {
+            return Err(End::NoUnwindInfo);
+        }
+        let sp = match sp {
+            StackPointer::Is(sp) => sp,
+            StackPointer::At(at) => A::read_word(self.memory, at)?,
+        };
+        let fp = match fp {
+            Some(at) => Some(A::read_word(self.memory, at)?),
+            None => self.registers.get(A::FP),
+        };
+        self.advance_to(sp, false)?;
+        self.registers.set(A::PC, pc.0);
+        self.registers.set(A::SP, sp);
+        fp.into_iter().for_each(|fp| self.registers.set(A::FP, fp));
+        self.registers.forget_others();
+        self.guessed_sp = false;
+        Ok(Walked { pc, is_return: true, found: Method::Cfi, slot })
     }
 
     /// Whether a probe has replaced the return address on top of the stack, or a word below it, as where the kernel executes a copy of a function's
