@@ -38,6 +38,7 @@ struct {
 #include "walk.h"
 #include "spaces.h"
 #include "lives.h"
+#include "runtimes.h"
 #ifndef WITHOUT_SCRIPTS
 #include "script.h"
 #endif
@@ -48,11 +49,13 @@ struct walking {
     struct draft *draft;
     /* File number of the last frame. */
     u32 file;
-    /* Whether the walk has 64-bit code to begin in. */
+    /* Whether the walk has 64-bit code to begin in, and, once a frame was found by another means than a rule, PASSED_UNRULED. */
     u32 begun;
     /* An address in an interpreter's file; 0: none met. */
     u64 script;
 };
+
+#define PASSED_UNRULED 2u
 
 static long step(u32 index, struct walking *walking)
 {
@@ -65,8 +68,10 @@ static long step(u32 index, struct walking *walking)
     undo_probe(walk);
     u64 pc = walk->pc;
     u64 frame = walk->is_return ? pc : pc | FRAME_NO_RETURN;
-    if (walk->found)
+    if (walk->found) {
         frame |= walk->found == BY_SCAN ? FRAME_SCANNED : FRAME_ASSUMED;
+        walking->begun |= PASSED_UNRULED;
+    }
     walk->found = BY_RULE;
     walking->draft->frames[walk->count & (MAX_FRAMES - 1)] = frame;
     walking->draft->places[walk->count & (MAX_FRAMES - 1)] = walk->sp;
@@ -161,8 +166,11 @@ INLINE u32 walk_user(struct task_struct *task, struct walking *walking, u32 pid,
         want(walk->file, walk->address, pid, tid);
     if (walking->script)
         space->script = walking->script;
-    else if (walk->why != WHY_ROOT)
+    else if (walk->why != WHY_ROOT || walking->begun & PASSED_UNRULED)
         find_script(task, space);
+    /* The frames that were found by convention are not its callers. */
+    if (walking->begun & PASSED_UNRULED && has_own_rules(space))
+        return WHY_ANONYMOUS;
     /* A copy would have fewer frames. The reader recognises the truncation by the number of frames. */
     if (walk->why == WHY_TOO_DEEP && walk->count == MAX_FRAMES)
         return WHY_ROOT;
@@ -175,21 +183,6 @@ INLINE u32 call_of(struct task_struct *task)
     struct user_pt_regs *regs = (struct user_pt_regs *)bpf_task_pt_regs(task);
     long call = CALL_NUMBER(regs);
     return call < 0 ? NO_CALL : (u32)call;
-}
-
-/* Returns the address of the interpreter state and the number of its layout, given an address in the interpreter's file; 0: not an
- * interpreter. */
-APART u64 runtime_at(struct Space *space, u64 address, u32 *layout)
-{
-    int index = mapping_at(space, address);
-    if (!space || !layout || index < 0)
-        return 0;
-    struct Mapping *mapping = &space->mappings[index & (MAX_MAPPINGS - 1)];
-    struct File *file = env_file(mapping->file);
-    if (!file || !file->script)
-        return 0;
-    *layout = file->layout;
-    return file->script + address - stated(file, address - mapping->start + mapping->offset);
 }
 
 /* Mixes further frames into the hash of a stack. */
