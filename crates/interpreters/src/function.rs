@@ -48,15 +48,16 @@ pub(crate) const UNKNOWN: u32 = IN_TEXT - 1;
 pub(crate) struct SourceLines {
     /// Instructions in ascending order, and the place from which each, and those up to the next, were made.
     pub(crate) instructions: Vec<(u32, u32)>,
-    /// Ends of the text's lines. Empty if the text is not known.
-    pub(crate) ends: Arc<[u32]>,
+    /// Ends of the text's lines. Empty if the text is not known. `None`: the places are lines.
+    pub(crate) ends: Option<Arc<[u32]>>,
 }
 
 impl SourceLines {
     /// The line of a place, from 1 on; 0 if the text is not known.
     pub(crate) fn line_of(&self, place: u32) -> u32 {
-        let before = self.ends.partition_point(|&end| end < place);
-        if self.ends.is_empty() { 0 } else { u32::try_from(before + 1).unwrap_or(0) }
+        let Some(ends) = &self.ends else { return place };
+        let before = ends.partition_point(|&end| end < place);
+        if ends.is_empty() { 0 } else { u32::try_from(before + 1).unwrap_or(0) }
     }
 
     /// The line of an instruction, or of a place; 0 if it is not known.

@@ -36,6 +36,7 @@ use crate::language::Language;
 use crate::memory::{Memory, Unreadable};
 use crate::root::Root;
 use crate::round::{EvalLoopFrame, ScriptPlace};
+use crate::runtime::{CodeFrame, RuntimeProcess, RuntimeRule};
 use crate::threads::Threads;
 
 /// A frame of an interpreted program (a script frame).
@@ -120,16 +121,31 @@ pub trait StackFrames: Interpreter {
     /// reader finds the same.
     fn place(
         &self,
-        memory: &dyn Memory,
-        bias: u64,
+        process: &mut RuntimeProcess<'_>,
         frame: NativeFrame,
     ) -> Result<Option<ScriptPlace>, Unreadable>;
 
     /// The code at an address that was compiled at run time. Fails if there is none.
-    fn compiled(&self, memory: &dyn Memory, at: u64) -> Result<CompiledCode, Unreadable>;
+    fn compiled(&self, process: &mut RuntimeProcess<'_>, at: u64) -> Result<CompiledCode, Unreadable>;
 
     /// Whether compiled code is still there.
-    fn has(&self, memory: &dyn Memory, code: &CompiledCode) -> bool;
+    fn has(&self, process: &mut RuntimeProcess<'_>, code: &CompiledCode) -> bool;
+
+    /// The rule for the caller of a frame of code without a file. `stack` reads a word of the stack.
+    fn rule(
+        &self,
+        process: &mut RuntimeProcess<'_>,
+        frame: CodeFrame,
+        stack: &mut dyn FnMut(u64) -> Option<u64>,
+    ) -> RuntimeRule {
+        let _ = (process, frame, stack);
+        RuntimeRule::None
+    }
+
+    /// Whether it has such rules: then its code keeps to no convention.
+    fn has_rules(&self) -> bool {
+        false
+    }
 }
 
 /// A native frame, as an unwinder has found it.
@@ -145,23 +161,22 @@ pub struct NativeFrame {
     pub has_rules: bool,
 }
 
-/// The frames of the program on a native stack. Both are innermost first.
+/// The frames of the program on a native stack. Both are innermost first. A native frame that can't be read is left out.
 pub fn frames_on_stack(
     stack: &dyn StackFrames,
-    memory: &dyn Memory,
-    bias: u64,
+    process: &mut RuntimeProcess<'_>,
     native: impl IntoIterator<Item = NativeFrame>,
 ) -> Result<Vec<ScriptFrame>, Unreadable> {
     let mut all = Vec::new();
     for frame in native {
-        let Some(place) = stack.place(memory, bias, frame)? else { continue };
-        let code = stack.compiled(memory, frame.pc).ok();
+        let Ok(Some(place)) = stack.place(process, frame) else { continue };
+        let code = stack.compiled(process, frame.pc).ok();
         let mut frames = places_of(place, code.as_ref(), frame.pc);
         let last = frames.len().saturating_sub(1);
         frames.iter_mut().enumerate().for_each(|(index, place)| place.is_entry = index == last);
         all.push(EvalLoopFrame { at: Some(frame.sp), frames });
     }
-    named(&all, |code| stack.function(memory, code))
+    named(&all, |code| stack.function(process.memory, code))
 }
 
 /// The positions in a native frame at `pc`, innermost first: several where calls were inlined. `place`: the function that it runs; `code`: the compiled
@@ -214,6 +229,7 @@ pub enum Detected {
 mod tests {
     use super::*;
     use crate::registry::LANGUAGES;
+    use crate::runtime::RuntimeState;
 
     /// Compiles at run time: the word 16 bytes below the CFA is the address of a function, or 0. Every function has an inlined caller.
     #[derive(Debug)]
@@ -250,19 +266,18 @@ mod tests {
     impl StackFrames for Compiler {
         fn place(
             &self,
-            memory: &dyn Memory,
-            bias: u64,
+            process: &mut RuntimeProcess<'_>,
             frame: NativeFrame,
         ) -> Result<Option<ScriptPlace>, Unreadable> {
-            let word = memory.word(frame.cfa.wrapping_sub(16))?;
-            Ok((word != 0).then(|| at(word.wrapping_add(bias), 7)))
+            let word = process.memory.word(frame.cfa.wrapping_sub(16))?;
+            Ok((word != 0).then(|| at(word.wrapping_add(process.bias), 7)))
         }
 
-        fn has(&self, _: &dyn Memory, _: &CompiledCode) -> bool {
+        fn has(&self, _: &mut RuntimeProcess<'_>, _: &CompiledCode) -> bool {
             true
         }
 
-        fn compiled(&self, _: &dyn Memory, pc: u64) -> Result<CompiledCode, Unreadable> {
+        fn compiled(&self, _: &mut RuntimeProcess<'_>, pc: u64) -> Result<CompiledCode, Unreadable> {
             let chain = [at(2000, 5), at(1060, 9)];
             if pc == 7 {
                 Ok(CompiledCode::new(0..16, CodeId { at: 0, identity: 0 }, [(4, chain.to_vec())]))
@@ -282,11 +297,16 @@ mod tests {
         }
     }
 
+    fn process(bias: u64, state: &mut RuntimeState) -> RuntimeProcess<'_> {
+        RuntimeProcess { memory: &Tenths, bias, state }
+    }
+
     #[test]
     fn native_frames_of_the_program_get_its_names() {
         let frame = |pc: u64, cfa: u64| NativeFrame { pc, sp: cfa.saturating_sub(32), cfa, has_rules: false };
         let native = [frame(7, 616), frame(7, 16), frame(7, 1216), frame(8, 616)];
-        let found = frames_on_stack(&Compiler, &Tenths, 1000, native).expect("all can be read");
+        let found = frames_on_stack(&Compiler, &mut process(1000, &mut RuntimeState::default()), native)
+            .expect("all can be read");
         let all: Vec<_> =
             found.iter().map(|frame| (&*frame.function, frame.line, frame.at, frame.is_entry)).collect();
         assert_eq!(
@@ -299,6 +319,8 @@ mod tests {
             ],
             "inlined; code of another function; no code"
         );
-        assert!(frames_on_stack(&Compiler, &Tenths, 0, [frame(7, 1 << 20)]).is_err());
+        let unreadable = [frame(7, 1 << 20)];
+        let found = frames_on_stack(&Compiler, &mut process(0, &mut RuntimeState::default()), unreadable);
+        assert_eq!(found, Ok(Vec::new()), "it stays a native frame");
     }
 }

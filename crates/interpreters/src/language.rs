@@ -30,6 +30,8 @@ pub struct Language {
     pub other_way: fn(&[&str]) -> Option<String>,
     /// Name of the native function that is its evaluation loop, if it has one.
     pub native_loop: Option<&'static str>,
+    /// Whether its functions are native frames, which every way of capturing stacks shows.
+    pub on_native_stack: bool,
     /// Symbols to search for in a file.
     pub(crate) symbols: &'static [Wanted],
     /// Detects the interpreter in a file by the symbols that were found.

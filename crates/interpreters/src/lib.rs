@@ -18,6 +18,7 @@
 
 mod compiled;
 mod function;
+mod hotspot;
 mod image;
 mod interpreter;
 mod language;
@@ -30,6 +31,7 @@ mod registry;
 mod root;
 mod round;
 mod ruby;
+mod runtime;
 mod threads;
 mod v8;
 
@@ -45,4 +47,5 @@ pub use merge::{Merged, merge};
 pub use registry::{LANGUAGES, bias, find, is_likely, language_names, language_of_loop, language_versions};
 pub use root::{IDENTITY_WORDS, KernelLayout, LAYOUT_WORDS, MAX_CODE_BYTES, MAX_FRAME_BYTES, Root};
 pub use round::{EvalLoopFrame, ScriptPlace};
+pub use runtime::{CallerRule, CodeFrame, RuntimeProcess, RuntimeRule, RuntimeState, StackPointer};
 pub use threads::Threads;

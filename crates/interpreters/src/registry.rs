@@ -5,11 +5,11 @@ use std::fs::File;
 use crate::image::{self, Image};
 use crate::interpreter::Detected;
 use crate::language::Language;
-use crate::{perl, php, python, ruby, v8};
+use crate::{hotspot, perl, php, python, ruby, v8};
 
 /// The supported languages, in the order in which their interpreters are searched for in a file.
-pub static LANGUAGES: [&Language; 5] =
-    [&python::LANGUAGE, &php::LANGUAGE, &ruby::LANGUAGE, &perl::LANGUAGE, &v8::LANGUAGE];
+pub static LANGUAGES: [&Language; 6] =
+    [&python::LANGUAGE, &php::LANGUAGE, &ruby::LANGUAGE, &perl::LANGUAGE, &v8::LANGUAGE, &hotspot::LANGUAGE];
 
 /// The language whose interpreter's evaluation loop is the native function `name`.
 pub fn language_of_loop(name: &str) -> Option<&'static Language> {
@@ -37,9 +37,14 @@ fn enumerate<const N: usize>(words: [&str; N]) -> String {
 /// searched: an interpreter may be linked into it.
 pub fn is_likely(path: &[u8]) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    let name = name.strip_prefix(b"lib").unwrap_or(name);
-    let mut programs = LANGUAGES.iter().flat_map(|language| language.command.programs);
-    programs.any(|program| name.starts_with(program.as_bytes()))
+    let is_named = |text: &str| name.starts_with(text.as_bytes());
+    let in_library =
+        |text: &str| name.strip_prefix(b"lib").is_some_and(|name| name.starts_with(text.as_bytes()));
+    LANGUAGES.iter().any(|language| {
+        let mut programs = language.command.programs.iter();
+        programs.any(|program| is_named(program) || in_library(program))
+            || language.files.iter().any(|file| is_named(file))
+    })
 }
 
 /// Finds the interpreter in a file, if there is one, by its dynamic symbols.

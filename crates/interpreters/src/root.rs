@@ -35,6 +35,17 @@ pub struct KernelLayout {
     pub words: [u32; LAYOUT_WORDS],
 }
 
+impl KernelLayout {
+    /// Of an interpreter whose frames only user space can find: the BPF programs walk no stack through its code (READER_NONE in crates/capture-bpf/bpf/runtimes.h).
+    pub(crate) const WITHOUT_READER: KernelLayout = KernelLayout {
+        reader: u32::MAX,
+        code_bytes: 0,
+        identity_at: 0,
+        identity: [0; IDENTITY_WORDS],
+        words: [0; LAYOUT_WORDS],
+    };
+}
+
 /// Puts words at their indices.
 pub(crate) fn words<const N: usize>(known: [(u32, u32); N]) -> [u32; LAYOUT_WORDS] {
     let mut words = [0; LAYOUT_WORDS];

@@ -5,7 +5,8 @@ use std::fs::File;
 
 use plumb_fixtures::{Requirement, skip};
 use plumb_interpreters::{
-    CodeId, Detected, FrameLists, FrameSource, Interpreter, Memory, NativeFrame, StackFrames, Threads, find,
+    CodeFrame, CodeId, Detected, FrameLists, FrameSource, Interpreter, Memory, NativeFrame, RuntimeProcess,
+    RuntimeState, StackFrames, Threads, find,
 };
 
 /// Simulated memory. With `seed` 0 every word points to itself, so that all lists are endless; with 1 every word is negative as a size, so that lists
@@ -40,6 +41,7 @@ fn any_memory_is_read_to_an_end() {
         (Requirement::Perl, "/usr/bin/perl"),
         (Requirement::Ruby, "/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1"),
         (Requirement::Node, "/usr/bin/node"),
+        (Requirement::Java, "/usr/lib/jvm/java-17-openjdk-amd64/lib/server/libjvm.so"),
     ] {
         let Ok(file) = File::open(path) else {
             skip(requirement, format_args!("there is no {path}"));
@@ -66,15 +68,19 @@ fn read_all(interpreter: &dyn Interpreter, seed: u64) {
 }
 
 fn read_stack(stack: &dyn StackFrames, memory: &Odd) {
+    let mut state = RuntimeState::default();
+    let mut process = RuntimeProcess { memory, bias: 0, state: &mut state };
     for at in [0, 8, 0x1000, 0x7fff_ffff_f000, u64::MAX - 8] {
         for has_rules in [false, true] {
             let frame = NativeFrame { pc: at, sp: at.saturating_sub(400), cfa: at, has_rules };
             // Each frame is that of a function only if its words agree with each other.
-            let _ = stack.place(memory, 0, frame);
+            let _ = stack.place(&mut process, frame);
         }
-        if let Ok(code) = stack.compiled(memory, at) {
-            assert!(code.range().contains(&at) && stack.has(memory, &code));
+        if let Ok(code) = stack.compiled(&mut process, at) {
+            assert!(code.range().contains(&at) && stack.has(&mut process, &code));
         }
+        let frame = CodeFrame { pc: at, is_return: false, sp: at, fp: Some(at) };
+        let _ = stack.rule(&mut process, frame, &mut |at| memory.word(at).ok());
     }
 }
 

@@ -18,7 +18,9 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plumb_interpreters::{FrameSource, Interpreter, ScriptFrame, Unreadable, frames_on_stack};
+use plumb_interpreters::{
+    FrameSource, Interpreter, RuntimeProcess, RuntimeState, ScriptFrame, Unreadable, frames_on_stack,
+};
 use plumb_profile::{DsoId, EventId, Profile};
 use plumb_unwind::End;
 
@@ -117,6 +119,7 @@ impl Taker {
         let wanted = Wanted { script: self.options.script, ..Wanted::default() };
         let CopiedProcess { threads, maps, interpreter, mut held } = copy::copy(pid, wanted)?;
         self.ingest.meet_stopped(pid, &maps);
+        let mut runtime = RuntimeState::default();
         let mut stopped = Vec::with_capacity(threads.len());
         for CopiedThread { tid, name, state, kernel, stack, mut script } in threads {
             let mut loops = Vec::new();
@@ -126,7 +129,8 @@ impl Taker {
                     && let FrameSource::NativeStack(frames) = interpreter.source()
                 {
                     let memory = CopiedMemory { pid, stack: &stack };
-                    script = frames_on_stack(frames, &memory, *bias, walked.frames());
+                    let mut process = RuntimeProcess { memory: &memory, bias: *bias, state: &mut runtime };
+                    script = frames_on_stack(frames, &mut process, walked.frames());
                 }
                 let places = script.iter().flatten().filter_map(|frame| frame.at);
                 loops.extend(places.filter_map(|at| walked.frame_at(at)));

@@ -101,7 +101,10 @@ pub fn interpreted(profile: &Profile, way: Way<'_>) -> (Vec<Interpreted>, u64) {
     let mut found: Vec<Interpreted> = counts
         .into_iter()
         .filter(|&(language, samples)| {
-            let is_read = way.by_kernel && matches!(language, Spoken::Read(_));
+            let is_read = match language {
+                Spoken::Read(language) => way.by_kernel || language.on_native_stack,
+                Spoken::Other(_) => false,
+            };
             samples * NOTABLE >= all.max(1) && !is_read
         })
         .map(|(language, samples)| Interpreted {

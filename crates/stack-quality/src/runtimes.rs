@@ -93,7 +93,6 @@ impl Runtime {
     /// The remedy that lets stacks continue through JIT code, for a process with these options; empty if nothing more helps.
     pub fn frames(self, told: &Told) -> &'static str {
         let (option, advice) = match self {
-            Runtime::Java => ("+PreserveFramePointer", "run it with java -XX:+PreserveFramePointer"),
             Runtime::Node => (
                 "--interpreted-frames-native-stack",
                 "run it with node --interpreted-frames-native-stack --perf-basic-prof",
@@ -115,7 +114,9 @@ impl Runtime {
             }
             // Must be equal to the text in `interpreted`.
             Runtime::Chez => return "none: it keeps callers on a stack of its own",
-            Runtime::Chromium
+            // plumb record walks its stacks without an option.
+            Runtime::Java
+            | Runtime::Chromium
             | Runtime::Deno
             | Runtime::Bun
             | Runtime::Mono
@@ -181,8 +182,8 @@ fn java_names(told: &Told) -> String {
         None if has_option => "it writes its map as it exits, which it did not: end it by SIGTERM or let it return, or while it \
                                runs: jcmd PID Compiler.perfmap (JDK 17 and newer)"
             .to_owned(),
-        None => "run it with java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit, or while it runs: jcmd PID \
-                 Compiler.perfmap (JDK 17 and newer)"
+        None => "plumb record names its functions without an option (OpenJDK 11 to 25); for another virtual machine, while it runs: \
+                 jcmd PID Compiler.perfmap (JDK 17 and newer)"
             .to_owned(),
     }
 }
@@ -229,8 +230,7 @@ mod tests {
         assert!(!Runtime::Node.frames(&prof).is_empty(), "that is another option");
         let mut mapped = plain;
         mapped.has_map = true;
-        assert!(Runtime::Java.names(&mapped).is_empty() && !Runtime::Java.frames(&mapped).is_empty());
-        assert!(Runtime::Java.frames(&told(&["java", "-XX:+PreserveFramePointer"])).is_empty());
+        assert!(Runtime::Java.names(&mapped).is_empty() && Runtime::Java.frames(&mapped).is_empty());
         let jitmap = told(&["mono", "--jitmap", "x.exe"]);
         assert!(Runtime::Mono.names(&jitmap).contains("until the process ends"));
         let lua = |words: &[&str]| Runtime::LuaJit.frames(&told(words)).contains("luajit -joff");
@@ -269,7 +269,7 @@ mod tests {
             assert!(remedy.starts_with("jcmd 4321 Compiler.perfmap"), "{remedy}");
         }
         assert!(
-            names(&["java", "Main"], None).starts_with("run it with java -XX:+UnlockDiagnosticVMOptions")
+            names(&["java", "Main"], None).starts_with("plumb record names its functions without an option")
         );
         assert!(names(&with, None).starts_with("it writes its map as it exits, which it did not"));
     }

@@ -7,6 +7,7 @@ mod copied_text;
 mod go;
 mod lookups;
 mod room;
+mod runtime;
 mod scripts;
 mod segments;
 mod space;
@@ -362,10 +363,10 @@ impl AddressSpaces {
     }
 
     /// The known interpreter of a space whose frames are native frames, and the bias of its file's stated addresses.
-    pub(crate) fn stack_frames(&self, space: SpaceId) -> Option<(FileId, &dyn StackFrames, u64)> {
-        let (file, interpreter, bias) = self.mapped_interpreter(space)?;
+    pub(crate) fn stack_frames(&self, space: SpaceId) -> Option<(&dyn StackFrames, u64)> {
+        let (_, interpreter, bias) = self.mapped_interpreter(space)?;
         match interpreter.source() {
-            FrameSource::NativeStack(stack) => Some((file, stack, bias)),
+            FrameSource::NativeStack(stack) => Some((stack, bias)),
             FrameSource::Lists(_) => None,
         }
     }
@@ -374,10 +375,8 @@ impl AddressSpaces {
     pub(crate) fn mapped_interpreter(&self, space: SpaceId) -> Option<(FileId, &dyn Interpreter, u64)> {
         let space = self.spaces.get(space);
         let file = space.interpreter?;
-        let mapping =
-            space.mappings.mappings().iter().find(|mapping| mapping.backing == Backing::File(file))?;
-        let stated = self.code.with_elf(file, |elf| elf.stated(mapping.offset))??;
-        Some((file, self.code.interpreter(file)?, mapping.start.wrapping_sub(stated)))
+        let bias = runtime::bias(&self.code, &space.mappings, file)?;
+        Some((file, self.code.interpreter(file)?, bias))
     }
 
     /// The part of an interpreter's loop that contains an address.

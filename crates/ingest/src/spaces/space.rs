@@ -3,6 +3,9 @@
 //! A forked child shares its parent's space until one of the two maps something or execs: of 3,000 shells forked by a
 //! shell, hardly any maps something. Sharing covers vfork too, where memory really is shared.
 
+use std::cell::RefCell;
+
+use plumb_interpreters::RuntimeState;
 use plumb_process::{AddressSpace, Backing, FileId, Vma};
 use plumb_profile::FrameId;
 use plumb_unwind::{Avma, Cache};
@@ -38,6 +41,8 @@ pub(crate) struct Space {
     /// Code of interpreted programs. Forked memory is the same until it is written to, and new code is distinguished from the
     /// code before it.
     pub(crate) scripts: SharedScripts,
+    /// State of the runtime's reader for the process.
+    pub(crate) runtime: RefCell<RuntimeState>,
     /// Counts changes of the mappings, each of which invalidates results for addresses.
     pub(crate) changes: u32,
 }
@@ -70,6 +75,7 @@ impl Spaces {
             old.changes = old.changes.wrapping_add(1);
             old.used = space.used;
             old.scripts = space.scripts;
+            old.runtime = space.runtime;
             old.mappings = space.mappings;
             old.owner = space.owner;
             old.interpreter = space.interpreter;
@@ -103,6 +109,7 @@ impl Spaces {
         if space.users == 0 {
             space.mappings = AddressSpace::default();
             space.scripts = SharedScripts::default();
+            space.runtime = RefCell::default();
             space.used = Vec::new();
             // Small maps are kept for the next process, as clearing is cheaper than growing again. Those of a compiler are not: otherwise each
             // space would sooner or later be as large.

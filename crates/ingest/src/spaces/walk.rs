@@ -8,11 +8,13 @@ use std::os::unix::fs::FileExt;
 use plumb_process::{AddressSpace as Mappings, Backing};
 use plumb_unwind::scan::{self, ReadCode};
 use plumb_unwind::{
-    Architecture, Avma, CodeMap, End, Located, Memory, ReadError, RegisterSet, Walked, Window, walk,
+    Architecture, Avma, CodeMap, End, Located, Memory, ReadError, RegisterSet, RuntimeFrame, RuntimeRule,
+    Walked, Window, walk,
 };
 
 use super::AddressSpaces;
 use super::code::Code;
+use super::runtime::Runtime;
 use super::space::SpaceId;
 use crate::Source;
 
@@ -26,6 +28,7 @@ const ERLANG: &[u8] = b"beam.";
 struct View<'a> {
     code: &'a Code,
     mappings: &'a Mappings,
+    runtime: Option<Runtime<'a>>,
 }
 
 impl View<'_> {
@@ -46,6 +49,10 @@ impl CodeMap for View<'_> {
             Some(mapping) => self.code.located(mapping, pc),
             None => Located::Unmapped,
         }
+    }
+
+    fn runtime_rule<M: Memory>(&self, frame: &RuntimeFrame, memory: &mut M) -> RuntimeRule {
+        self.runtime.as_ref().map_or(RuntimeRule::None, |runtime| runtime.rule(frame, memory))
     }
 
     /// Only Erlang's does. Java's code, without an option, keeps any value in the register.
@@ -108,7 +115,15 @@ impl AddressSpaces {
     ) -> End {
         let space = self.spaces.get_mut(space);
         space.walked = true;
-        let view = View { code: &self.code, mappings: &space.mappings };
+        let view = View {
+            code: &self.code,
+            mappings: &space.mappings,
+            runtime: Runtime::of(
+                &self.code,
+                (&space.mappings, space.interpreter, space.owner),
+                &space.runtime,
+            ),
+        };
         let mut memory = WithFiles { memory, view: &view };
         walk(&view, &mut memory, &mut space.cache, registers, MAX_FRAMES, walked)
     }
@@ -124,7 +139,7 @@ impl AddressSpaces {
         end: End,
     ) -> End {
         let known = self.spaces.get_mut(space);
-        let view = View { code: &self.code, mappings: &known.mappings };
+        let view = View { code: &self.code, mappings: &known.mappings, runtime: None };
         if !scan::may_help::<A, _>(&view, &mut known.cache, end, walked) {
             return end;
         }
@@ -132,7 +147,15 @@ impl AddressSpaces {
         let live = (wants_guesses && self.source == Source::Live)
             .then(|| File::open(format!("/proc/{}/mem", plumb_process::living_thread(pid))).ok());
         let space = self.spaces.get_mut(space);
-        let view = View { code: &self.code, mappings: &space.mappings };
+        let view = View {
+            code: &self.code,
+            mappings: &space.mappings,
+            runtime: Runtime::of(
+                &self.code,
+                (&space.mappings, space.interpreter, space.owner),
+                &space.runtime,
+            ),
+        };
         let mut text = Text { view: &view, memory: live.flatten() };
         let mut memory = WithFiles { memory, view: &view };
         let with: (_, &mut dyn ReadCode, _, _) = (&view, &mut text, &mut memory, &mut space.cache);

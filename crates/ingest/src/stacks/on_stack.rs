@@ -3,7 +3,7 @@
 //! The stack is as it was at the sample; other memory is read as it is now. A function that was moved or freed since is not found, or another one, which
 //! the interpreter notices by the function's own words.
 
-use plumb_interpreters::{Memory, NativeFrame, ScriptPlace};
+use plumb_interpreters::{Memory, NativeFrame, RuntimeProcess, ScriptPlace};
 use plumb_process::read_memory;
 use plumb_profile::FrameId;
 use plumb_unwind::{Method, Walked};
@@ -63,11 +63,12 @@ pub(crate) fn push(
     if !stack.processes.spaces.has_stack_frames(space) {
         return false;
     }
-    let mut natives = native_frames(sp, walked);
+    let places = places(stack, space, native_frames(sp, walked).take(own), memory);
+    let mut places = places.into_iter();
     for frame in walked.iter().take(own) {
         let id = stack.frames(space).0.walked(frame);
         let at = frame.pc.0.wrapping_sub(frame.is_return.into());
-        match place(stack, space, natives.next(), memory) {
+        match places.next().flatten() {
             Some(place) => stack.scripts(space).push_round((id, at), &[place], None),
             None if read == Read::Now => push_without_place(stack, space, (id, at)),
             None => stack.draft.leaf_first.push(id),
@@ -76,15 +77,18 @@ pub(crate) fn push(
     true
 }
 
-/// The function that a native frame runs.
-fn place(
+/// The function that each native frame runs.
+fn places(
     stack: &StackBuilder<'_>,
     space: SpaceId,
-    native: Option<NativeFrame>,
+    natives: impl Iterator<Item = NativeFrame>,
     memory: &dyn Memory,
-) -> Option<ScriptPlace> {
-    let (_, interpreter, bias) = stack.processes.spaces.stack_frames(space)?;
-    interpreter.place(memory, bias, native?).ok()?
+) -> Vec<Option<ScriptPlace>> {
+    let spaces = &stack.processes.spaces;
+    let Some((interpreter, bias)) = spaces.stack_frames(space) else { return Vec::new() };
+    let mut state = spaces.get(space).runtime.borrow_mut();
+    let mut process = RuntimeProcess { memory, bias, state: &mut state };
+    natives.map(|native| interpreter.place(&mut process, native).ok()?).collect()
 }
 
 /// Appends a native frame for which no function was found: code that was compiled at run time tells its own.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use plumb_capture_api::{Script, ScriptPlace};
 use plumb_interpreters::{
-    CodeId, CompiledCode, FrameSource, Function, Interpreter, Memory, StackFrames, places_of,
+    CodeId, CompiledCode, FrameSource, Function, Interpreter, Memory, RuntimeProcess, StackFrames, places_of,
 };
 use plumb_process::{Backing, FileId};
 use plumb_profile::{FrameId, FunctionId, Profile};
@@ -82,8 +82,9 @@ impl ScriptFrames<'_> {
         }
         let pids = self.pids;
         let is_compiled = self.spaces.is_anonymous(self.space, at);
-        let code =
-            is_compiled.then(|| scripts.compiled(at, place.code, || compiled(stack, at, pids))).flatten();
+        let code = is_compiled
+            .then(|| scripts.compiled(at, place.code, || self.compiled(stack, at, pids)))
+            .flatten();
         let places = places_of(place, code.as_deref(), at);
         let before = self.draft.leaf_first.len();
         self.push_places(stack, &mut scripts, &places);
@@ -98,19 +99,33 @@ impl ScriptFrames<'_> {
 
     /// Appends the functions of compiled code at an address, which has no frame yet or whose function was not found, in place of a native frame.
     pub(crate) fn push_code(&mut self, native: FrameId, at: u64) {
-        let Some((_, stack, _)) = self.spaces.stack_frames(self.space) else {
+        let Some((stack, _)) = self.spaces.stack_frames(self.space) else {
             return self.draft.leaf_first.push(native);
         };
         let scripts = Rc::clone(&self.spaces.get(self.space).scripts);
         let mut scripts = scripts.borrow_mut();
-        let memory = ProcessMemory(self.pids[0]);
-        let code = scripts.code(at, |code| stack.has(&memory, code), || stack.compiled(&memory, at).ok());
+        let pid = self.pids[0];
+        let has = |code: &CompiledCode| self.with(pid, |process| stack.has(process, code)).unwrap_or(false);
+        let code =
+            scripts.code(at, has, || self.with(pid, |process| stack.compiled(process, at).ok()).flatten());
         let place = code.and_then(|code| code.places(at)?.last().copied());
         drop(scripts);
         match place {
             Some(place) => self.push_compiled(stack, (native, at), &[place]),
             None => self.draft.leaf_first.push(native),
         }
+    }
+
+    /// Reads the compiled code at an address from the first process that still has it.
+    fn compiled(&self, stack: &dyn StackFrames, at: u64, pids: [u32; 3]) -> Option<CompiledCode> {
+        pids.into_iter().find_map(|pid| self.with(pid, |process| stack.compiled(process, at).ok()).flatten())
+    }
+
+    /// Asks about the runtime of the space, with the memory of a process. `None`: it has none.
+    fn with<T>(&self, pid: u32, ask: impl FnOnce(&mut RuntimeProcess<'_>) -> T) -> Option<T> {
+        let (_, bias) = self.spaces.stack_frames(self.space)?;
+        let mut state = self.spaces.get(self.space).runtime.borrow_mut();
+        Some(ask(&mut RuntimeProcess { memory: &ProcessMemory(pid), bias, state: &mut state }))
     }
 
     /// Appends frames for which no native frame of the interpreter's loop was found, after a mark that says so.
@@ -233,11 +248,6 @@ fn read(
         return known;
     }
     pids.into_iter().find_map(|pid| from(&ProcessMemory(pid))).or(known)
-}
-
-/// Reads the compiled code at an address from the first process that still has it.
-fn compiled(stack: &dyn StackFrames, at: u64, pids: [u32; 3]) -> Option<CompiledCode> {
-    pids.into_iter().find_map(|pid| stack.compiled(&ProcessMemory(pid), at).ok())
 }
 
 /// Copied memory.

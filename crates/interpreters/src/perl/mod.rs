@@ -58,6 +58,7 @@ pub(crate) static LANGUAGE: Language = Language {
     jit: None,
     other_way: |_| None,
     native_loop: Some(LOOP),
+    on_native_stack: false,
     symbols: SYMBOLS,
     find,
 };

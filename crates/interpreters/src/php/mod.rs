@@ -60,6 +60,7 @@ pub(crate) static LANGUAGE: Language = Language {
     }),
     other_way: |_| None,
     native_loop: Some(LOOP),
+    on_native_stack: false,
     symbols: SYMBOLS,
     find,
 };

@@ -46,6 +46,7 @@ pub(crate) static LANGUAGE: Language = Language {
     jit: None,
     other_way: version::with_stubs,
     native_loop: Some(LOOP),
+    on_native_stack: false,
     symbols: SYMBOLS,
     find,
 };

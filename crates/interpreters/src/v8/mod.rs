@@ -20,6 +20,7 @@ use std::fs::File;
 use crate::compiled::CompiledCode;
 use crate::image::Image;
 use crate::memory::{head, word_in};
+use crate::runtime::RuntimeProcess;
 use crate::{
     CodeId, CommandLine, Detected, FrameSource, Function, Interpreter, Language, Memory, NativeFrame, Root,
     ScriptPlace, StackFrames, Unreadable,
@@ -56,6 +57,7 @@ pub(crate) static LANGUAGE: Language = Language {
     jit: None,
     other_way: |_| None,
     native_loop: None,
+    on_native_stack: true,
     symbols: layout::SYMBOLS,
     find,
 };
@@ -130,10 +132,10 @@ impl Interpreter for V8 {
 impl StackFrames for V8 {
     fn place(
         &self,
-        memory: &dyn Memory,
-        _: u64,
+        process: &mut RuntimeProcess<'_>,
         frame: NativeFrame,
     ) -> Result<Option<ScriptPlace>, Unreadable> {
+        let memory = process.memory;
         let Some(Fields { offset, bytecode, function, context }) = Fields::read(memory, frame) else {
             return Ok(None);
         };
@@ -159,12 +161,12 @@ impl StackFrames for V8 {
         Ok(Some(ScriptPlace { code, offset, is_entry: true, is_generator: false }))
     }
 
-    fn compiled(&self, memory: &dyn Memory, at: u64) -> Result<CompiledCode, Unreadable> {
-        code::read(self.heap(memory), at)
+    fn compiled(&self, process: &mut RuntimeProcess<'_>, at: u64) -> Result<CompiledCode, Unreadable> {
+        code::read(self.heap(process.memory), at)
     }
 
-    fn has(&self, memory: &dyn Memory, code: &CompiledCode) -> bool {
-        code::has(self.heap(memory), code)
+    fn has(&self, process: &mut RuntimeProcess<'_>, code: &CompiledCode) -> bool {
+        code::has(self.heap(process.memory), code)
     }
 }
 

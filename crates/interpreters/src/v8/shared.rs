@@ -69,7 +69,7 @@ fn function(heap: Heap<'_>, sources: &Sources, shared: Tagged) -> Result<Functio
     let file = file.strip_prefix("file://").map(str::to_owned).unwrap_or(file);
     let lines = SourceLines {
         instructions: bytecode_positions(heap, shared).unwrap_or_default(),
-        ends: sources.line_ends(heap, script).unwrap_or_default(),
+        ends: Some(sources.line_ends(heap, script).unwrap_or_default()),
     };
     let first_line = scope.start.map_or(0, |start| lines.line_of(start));
     let name = match &*scope.name {

@@ -1,0 +1,373 @@
+//! Rules for the callers of frames of HotSpot's code.
+//!
+//! Compiled code has frames of one size, which its blob states, and saves the frame pointer below the return address; in between it uses the register for
+//! other things. The interpreter keeps a frame pointer. Assembly mostly does.
+//!
+//! A thread may be interrupted before the frame is set up or after it is gone, and what the instructions there do is known for x86-64 only.
+
+use std::ops::Range;
+
+use crate::memory::head;
+use crate::runtime::{CallerRule, CodeFrame, RuntimeProcess, RuntimeRule, StackPointer};
+use crate::{Memory, Unreadable};
+
+use super::blob::{Blob, Kind};
+use super::heap::CodeHeaps;
+use super::layout::Layout;
+use super::statements::text;
+
+/// Largest distance of a frame pointer from the stack pointer.
+const MAX_DISTANCE: u64 = 1 << 20;
+/// No code is below this address.
+const MIN_CODE: u64 = 1 << 16;
+/// Most words that compiled code pushes.
+const MAX_PUSHED: u64 = 16;
+/// Most bytes of instructions that set up a frame.
+const MAX_PROLOGUE: u64 = 128;
+/// Most bytes of a piece of the interpreter.
+const MAX_CODELET: u64 = 1 << 16;
+/// Most pieces of the interpreter.
+const MAX_CODELETS: usize = 1 << 12;
+/// Beginning of the description of a piece that is entered by calls.
+const ENTRY: &str = "method entry point";
+/// Offset from an interpreted frame's pointer of its caller's stack pointer (frame_x86.hpp, frame_aarch64.hpp).
+const SENDER: u64 = 8;
+
+/// The memory of a process, and its stack as it was.
+struct Asked<'a, 'p> {
+    layout: &'a Layout,
+    heaps: &'a mut CodeHeaps,
+    memory: &'p dyn Memory,
+    bias: u64,
+    frame: CodeFrame,
+    stack: &'a mut dyn FnMut(u64) -> Option<u64>,
+}
+
+/// The rule for the caller of a frame. `stack` reads a word of the stack.
+pub(super) fn rule(
+    layout: &Layout,
+    process: &mut RuntimeProcess<'_>,
+    frame: CodeFrame,
+    stack: &mut dyn FnMut(u64) -> Option<u64>,
+) -> RuntimeRule {
+    let (memory, bias) = (process.memory, process.bias);
+    let heaps = process.state.get_or_insert::<CodeHeaps>();
+    let at = frame.pc.wrapping_sub(frame.is_return.into());
+    let blob = match heaps.blob(memory, (layout, bias), at) {
+        Ok(Some(blob)) => blob.clone(),
+        Ok(None) => return RuntimeRule::None,
+        Err(_) => return RuntimeRule::Unknown,
+    };
+    let mut asked = Asked { layout, heaps, memory, bias, frame, stack };
+    let rule = match blob.kind {
+        Kind::Compiled | Kind::Framed => asked.framed(&blob),
+        Kind::Interpreter => asked.interpreted(),
+        Kind::Bare if frame.is_return => None,
+        Kind::Bare => Some(asked.bare()),
+        Kind::Stub => asked.stub(&blob),
+    };
+    rule.map_or(RuntimeRule::Unknown, RuntimeRule::Caller)
+}
+
+impl Asked<'_, '_> {
+    /// The return address is on top of the stack.
+    fn bare(&self) -> CallerRule {
+        let sp = self.frame.sp;
+        CallerRule { slot: sp, sp: StackPointer::Is(sp.wrapping_add(8)), fp: None }
+    }
+
+    /// The frame pointer is on top of the stack, the return address above it.
+    fn pushed(&self) -> CallerRule {
+        let sp = self.frame.sp;
+        CallerRule { slot: sp.wrapping_add(8), sp: StackPointer::Is(sp.wrapping_add(16)), fp: Some(sp) }
+    }
+
+    /// A frame of the size that its blob states.
+    fn framed(&mut self, blob: &Blob) -> Option<CallerRule> {
+        if !self.frame.is_return
+            && let Some(edge) = self.edge(blob)
+        {
+            return edge;
+        }
+        let end = self.frame.sp.checked_add(blob.frame)?;
+        let end = if self.frame.is_return { end } else { self.end_above_pushed(end)? };
+        Some(CallerRule { slot: end - 8, sp: StackPointer::Is(end), fp: Some(end - 16) })
+    }
+
+    /// The end of an innermost frame that would end at `end`, had its code not pushed anything: some code for strings keeps registers on the stack for a while.
+    /// All callers of compiled code are in the heaps.
+    fn end_above_pushed(&mut self, end: u64) -> Option<u64> {
+        let word = (self.stack)(end - 8);
+        if word.is_none_or(|word| self.heaps.contain(word)) {
+            return Some(end);
+        }
+        let ends = (1..=MAX_PUSHED).map(|words| end.saturating_add(8 * words));
+        for end in ends {
+            let word = (self.stack)(end - 8)?;
+            if self.heaps.contain(word) && self.is_returned_to(word) {
+                return Some(end);
+            }
+        }
+        None
+    }
+
+    /// The rule where an innermost frame is not set up yet, or gone already. The inner `None`: it is not known.
+    fn edge(&self, blob: &Blob) -> Option<Option<CallerRule>> {
+        let pc = self.frame.pc;
+        if !cfg!(target_arch = "x86_64") {
+            return (pc < blob.frame_complete).then_some(None);
+        }
+        if pc >= blob.frame_complete {
+            let mut code = [0; 48];
+            let length = blob.code.end.saturating_sub(pc).min(code.len() as u64) as usize;
+            let code = code.get_mut(..length)?;
+            return match self.memory.read(pc, code).then(|| x86::leaves(code))?? {
+                x86::Left::Bare => Some(Some(self.bare())),
+                x86::Left::Pushed => Some(Some(self.pushed())),
+            };
+        }
+        let length = (blob.frame_complete - blob.code.start).min(MAX_PROLOGUE);
+        let mut code = vec![0; length as usize];
+        if !self.memory.read(blob.frame_complete - length, &mut code) {
+            return Some(None);
+        }
+        let at = blob.frame_complete - length;
+        let (make, is_pushed) = x86::makes_frame(&code, blob.frame)?;
+        let make = at + make as u64;
+        match pc.cmp(&make) {
+            std::cmp::Ordering::Less => Some(Some(self.bare())),
+            std::cmp::Ordering::Equal if is_pushed => Some(Some(self.pushed())),
+            std::cmp::Ordering::Equal => Some(Some(self.bare())),
+            // The frame pointer is saved by the next instruction.
+            std::cmp::Ordering::Greater if !is_pushed => {
+                let end = self.frame.sp.checked_add(blob.frame)?;
+                Some(Some(CallerRule { slot: end - 8, sp: StackPointer::Is(end), fp: None }))
+            }
+            std::cmp::Ordering::Greater => None,
+        }
+    }
+
+    /// An interpreted frame, or one of the interpreter's calls into the virtual machine.
+    fn interpreted(&mut self) -> Option<CallerRule> {
+        if !self.frame.is_return
+            && let Some(edge) = self.interpreter_edge()
+        {
+            return edge;
+        }
+        let pointer = self.pointer(MAX_DISTANCE)?;
+        let sp = StackPointer::At(pointer.wrapping_sub(SENDER));
+        Some(CallerRule { slot: pointer + 8, sp, fp: Some(pointer) })
+    }
+
+    /// The rule where code that is entered by calls has no frame of its own yet.
+    fn interpreter_edge(&mut self) -> Option<Option<CallerRule>> {
+        if !cfg!(target_arch = "x86_64") {
+            return None;
+        }
+        let pc = self.frame.pc;
+        if self.heaps.entries.is_none() {
+            self.heaps.entries = entries(self.memory, self.layout, self.bias).ok();
+        }
+        let entry = self.heaps.entries.as_ref()?.iter().find(|entry| entry.contains(&pc))?.clone();
+        let mut code = vec![0; (entry.end - entry.start).min(MAX_CODELET) as usize];
+        if !self.memory.read(entry.start, &mut code) {
+            return Some(None);
+        }
+        let push = x86::pushes_pointer(&code).map(|at| entry.start + at as u64);
+        match push {
+            Some(push) if pc > push + 1 => None,
+            Some(push) if pc == push + 1 => Some(Some(self.pushed())),
+            // Up to there the return address is on top of the stack, or for a few instructions in a register.
+            _ => Some(
+                (self.stack)(self.frame.sp).filter(|&word| self.is_returned_to(word)).map(|_| self.bare()),
+            ),
+        }
+    }
+
+    /// A frame of assembly.
+    fn stub(&mut self, blob: &Blob) -> Option<CallerRule> {
+        if !self.frame.is_return {
+            let sp = self.frame.sp;
+            for (slot, is_pushed) in [(sp, false), (sp.wrapping_add(8), true)] {
+                let word = (self.stack)(slot);
+                if word.is_some_and(|word| self.calls(word, &blob.code)) {
+                    return Some(if is_pushed { self.pushed() } else { self.bare() });
+                }
+            }
+        }
+        if let Some(pointer) = self.pointer(MAX_DISTANCE) {
+            // Some code pushes a word before the frame pointer.
+            for slot in [pointer + 8, pointer + 16] {
+                let word = (self.stack)(slot);
+                if word.is_some_and(|word| self.may_return_to(word)) {
+                    return Some(CallerRule { slot, sp: StackPointer::Is(slot + 8), fp: Some(pointer) });
+                }
+            }
+        }
+        let word = (self.stack)(self.frame.sp).filter(|_| !self.frame.is_return)?;
+        self.is_returned_to(word).then(|| self.bare())
+    }
+
+    /// The frame pointer, if it is one.
+    fn pointer(&self, most: u64) -> Option<u64> {
+        let pointer = self.frame.fp.filter(|pointer| pointer % 8 == 0)?;
+        let distance = pointer.checked_sub(self.frame.sp)?;
+        (distance <= most && pointer <= u64::MAX - 32).then_some(pointer)
+    }
+
+    /// Whether the code before an address calls directly into a range.
+    fn calls(&self, word: u64, range: &Range<u64>) -> bool {
+        let Some(begin) = word.checked_sub(5) else { return false };
+        let bytes: Result<[u8; 5], Unreadable> = head(self.memory, begin);
+        bytes.is_ok_and(|bytes| x86::call_target(&bytes, word).is_some_and(|target| range.contains(&target)))
+    }
+
+    /// Whether a frame with a frame pointer may return to an address. After a call it has one, so that it returns to any code: the unwinder asks for that.
+    fn may_return_to(&mut self, word: u64) -> bool {
+        let may_be_code = word >= MIN_CODE && word >> 47 == 0;
+        may_be_code && (self.frame.is_return || self.is_returned_to(word))
+    }
+
+    /// Whether an address may be one that a call returns to. The interpreter pushes addresses in itself.
+    fn is_returned_to(&mut self, word: u64) -> bool {
+        let Some(begin) = word.checked_sub(7) else { return false };
+        let of = (self.layout, self.bias);
+        if self.heaps.is_in(self.memory, of, word.wrapping_sub(1), Kind::Interpreter) {
+            return true;
+        }
+        head(self.memory, begin).is_ok_and(|bytes| x86::ends_in_call(&bytes))
+    }
+}
+
+/// The pieces of the interpreter that are entered by calls.
+fn entries(memory: &dyn Memory, layout: &Layout, bias: u64) -> Result<Vec<Range<u64>>, Unreadable> {
+    let codelets = &layout.codelets;
+    let queue = memory.word(layout.interpreter.wrapping_add(bias))?;
+    let mut at = memory.word(queue.wrapping_add(codelets.buffer.into()))?;
+    let length = memory.word(queue.wrapping_add(codelets.end.offset.into()))? as u32;
+    let end = at.checked_add(length.into()).ok_or(Unreadable(queue))?;
+    let mut entries = Vec::new();
+    for _ in 0..MAX_CODELETS {
+        if at >= end {
+            break;
+        }
+        let size = memory.word(at.wrapping_add(codelets.size.offset.into()))? as u32;
+        let next =
+            at.checked_add(size.into()).filter(|&next| size >= 8 && next <= end).ok_or(Unreadable(at))?;
+        let description = memory.word(at.wrapping_add(codelets.description.into()))?;
+        if text(memory, description)?.starts_with(ENTRY) {
+            entries.push(at..next);
+        }
+        at = next;
+    }
+    Ok(entries)
+}
+
+/// Instructions of x86-64 by which HotSpot enters and leaves functions.
+mod x86 {
+    /// The stack of a function that is about to return.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Left {
+        /// The return address is on top.
+        Bare,
+        /// The frame pointer is, and the return address above it.
+        Pushed,
+    }
+
+    /// Whether code leaves its frame without touching the stack pointer first, but for popping the frame pointer.
+    pub(super) fn leaves(mut code: &[u8]) -> Option<Left> {
+        /// Instructions before the return: whether a safepoint is requested is asked, and registers are cleared.
+        const BETWEEN: usize = 4;
+        let mut left = Left::Bare;
+        if let Some(rest) = code.strip_prefix(&[0x5d]) {
+            (left, code) = (Left::Pushed, rest);
+        }
+        for _ in 0..=BETWEEN {
+            code = match code {
+                [0xc3 | 0xc2, ..] | [0xf3, 0xc3, ..] => return Some(left),
+                // cmp offset(%r15),%rsp
+                [0x49, 0x3b, 0xa7, _, _, _, _, rest @ ..] | [0x49, 0x3b, 0x67, _, rest @ ..] => rest,
+                // ja
+                [0x0f, 0x87, _, _, _, _, rest @ ..] => rest,
+                // mov offset(%r15),%r10; test %eax,(%r10)
+                [0x4d, 0x8b, 0x97, _, _, _, _, rest @ ..] | [0x41, 0x85, 0x02, rest @ ..] => rest,
+                // test %eax,offset(%rip)
+                [0x85, 0x05, _, _, _, _, rest @ ..] => rest,
+                // vzeroupper
+                [0xc5, 0xf8, 0x77, rest @ ..] => rest,
+                _ => return None,
+            };
+        }
+        None
+    }
+
+    /// Offset of the instruction that lowers the stack pointer to make a frame of that many bytes, and whether the frame pointer was pushed before.
+    pub(super) fn makes_frame(code: &[u8], frame: u64) -> Option<(usize, bool)> {
+        let makes = |rest: &[u8]| -> Option<u64> {
+            match *rest {
+                [0x48, 0x83, 0xec, bytes, ..] => Some(bytes.into()),
+                [0x48, 0x81, 0xec, a, b, c, d, ..] => Some(u32::from_le_bytes([a, b, c, d]).into()),
+                _ => None,
+            }
+        };
+        (0..code.len()).find_map(|at| {
+            let bytes = makes(code.get(at..)?)?;
+            let is_pushed = bytes + 16 == frame && at > 0 && code.get(at - 1) == Some(&0x55);
+            (is_pushed || bytes + 8 == frame).then_some((at, is_pushed))
+        })
+    }
+
+    /// Offset of the instruction that pushes the frame pointer, before the one that sets it.
+    pub(super) fn pushes_pointer(code: &[u8]) -> Option<usize> {
+        code.windows(4).position(|four| matches!(four, [0x55, 0x48, 0x8b, 0xec] | [0x55, 0x48, 0x89, 0xe5]))
+    }
+
+    /// The target of a direct call that ends at an address.
+    pub(super) fn call_target(bytes: &[u8; 5], end: u64) -> Option<u64> {
+        let [0xe8, a, b, c, d] = *bytes else { return None };
+        Some(end.wrapping_add_signed(i32::from_le_bytes([a, b, c, d]).into()))
+    }
+
+    /// Whether these bytes end in a call.
+    pub(super) fn ends_in_call(bytes: &[u8; 7]) -> bool {
+        let is_call = |modrm: u8| modrm & 0x38 == 0x10;
+        match *bytes {
+            [_, _, 0xe8, ..] => true,
+            [.., 0xff, modrm] if (0xd0..=0xd7).contains(&modrm) => true,
+            [.., 0xff, modrm] if is_call(modrm) && modrm < 0x40 && modrm & 7 != 4 && modrm & 7 != 5 => true,
+            [.., 0xff, modrm, _] if is_call(modrm) && (0x40..0x80).contains(&modrm) => true,
+            [.., 0xff, modrm, _, _] if is_call(modrm) && (0x40..0x80).contains(&modrm) && modrm & 7 == 4 => {
+                true
+            }
+            [_, 0xff, modrm, ..] if is_call(modrm) && (0x80..0xc0).contains(&modrm) => true,
+            [0xff, modrm, ..] if is_call(modrm) && (0x80..0xc0).contains(&modrm) && modrm & 7 == 4 => true,
+            _ => false,
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn edges_of_functions_are_recognized() {
+            let poll = [0x49, 0x3b, 0xa7, 0x58, 3, 0, 0, 0x0f, 0x87, 1, 0, 0, 0, 0xc3];
+            assert_eq!(leaves(&poll), Some(Left::Bare));
+            assert_eq!(leaves(&[&[0x5d], &poll[..]].concat()), Some(Left::Pushed));
+            assert_eq!(leaves(&[&[0x48, 0x83, 0xc4, 0x10, 0x5d], &poll[..]].concat()), None, "not left yet");
+            let entry = [0x89, 0x84, 0x24, 0, 0xc0, 0xfe, 0xff, 0x55, 0x48, 0x83, 0xec, 0x20];
+            assert_eq!(makes_frame(&entry, 0x30), Some((8, true)));
+            assert_eq!(makes_frame(&[0x48, 0x81, 0xec, 0x18, 1, 0, 0], 0x120), Some((0, false)));
+            assert_eq!(makes_frame(&entry, 0x38), None, "another frame");
+            assert_eq!(pushes_pointer(&[0x50, 0x55, 0x48, 0x8b, 0xec]), Some(1));
+        }
+
+        #[test]
+        fn calls_are_recognized() {
+            assert_eq!(call_target(&[0xe8, 0xfb, 0xff, 0xff, 0xff], 100), Some(95));
+            assert!(ends_in_call(&[0, 0, 0xe8, 1, 2, 3, 4]));
+            assert!(ends_in_call(&[0, 0, 0, 0, 0, 0xff, 0xd0]));
+            assert!(!ends_in_call(&[0, 0, 0, 0, 0, 0xff, 0xe0]), "a jump");
+        }
+    }
+}
