@@ -11,7 +11,7 @@ use plumb_unwind::{Method, Walked};
 use super::builder::StackBuilder;
 use crate::spaces::SpaceId;
 
-/// When the memory of a process is read.
+/// The time at which the memory of a process is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     /// While the thread is where the stack says.
