@@ -85,7 +85,8 @@ fn by_fde<'a, S: UnwindSection<Slice<'a>>>(
     stack: &mut Copy<'_>,
 ) -> Result<(Registers, bool), End> {
     let row = fde.unwind_info_for_address(section, bases, context, stated).map_err(|_| End::Other)?;
-    match reference::apply(section, row, stack, registers, Unsaid::Lost) {
+    let column = fde.cie().return_address_register();
+    match reference::apply(section, (row, column), stack, registers, Unsaid::Lost) {
         Ok((caller, _)) => Ok((caller, fde.is_signal_trampoline())),
         Err(reference::End::Root) => Err(End::Root),
         Err(_) => Err(End::Other),

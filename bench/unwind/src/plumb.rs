@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use plumb_unwind::table::Table;
 use plumb_unwind::{
-    Avma, Cache, CodeMap, Located, Memory, Module, ReadError, Registers, Section, Sections, Svma, Trail,
-    Walked, Window, trace, walk,
+    Avma, Cache, CodeMap, Located, Memory, Module, ReadError, Registers, ReturnSlots, Section, Sections,
+    Svma, Walked, Window, trace, walk,
 };
 
 use crate::corpus::{Corpus, Mapping, Sample};
@@ -160,13 +160,13 @@ impl Engine for Plumb {
 /// The engine that yields where return addresses are.
 pub struct Traced {
     process: Process,
-    trail: Trail,
+    trail: ReturnSlots,
 }
 
 impl Traced {
     /// Takes the files of a corpus, and makes tables of the rules for their callers if that is wanted.
     pub fn new(corpus: &Corpus, with_tables: bool) -> Traced {
-        Traced { process: Process::new(corpus, with_tables), trail: Trail::new(LIMIT - 1) }
+        Traced { process: Process::new(corpus, with_tables), trail: ReturnSlots::new(LIMIT - 1) }
     }
 }
 
@@ -186,7 +186,7 @@ impl Engine for Traced {
     fn callers(&self, stack: &[u64]) -> impl Iterator<Item = u64> {
         let mut others = self.trail.others().iter();
         self.trail.slots().iter().map(move |&slot| match slot {
-            Trail::OTHER => others.next().map_or(0, |(_, frame)| frame.pc.0),
+            ReturnSlots::OTHER => others.next().map_or(0, |(_, frame)| frame.pc.0),
             slot => stack[slot as usize],
         })
     }
