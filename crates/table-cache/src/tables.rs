@@ -20,7 +20,7 @@ use plumb_unwind::{CfaRule, Isa, Module, RegisterRule, Row, Section, Svma, aarch
 use crate::module::module_of;
 
 /// Version of the cached data. Covers the table's layout, the selection of rows, and the rules derived from code.
-const VERSION: u32 = 9;
+const VERSION: u32 = 10;
 /// Maximum size of the cache on disk, in bytes. For a library of 120 MB, the table for callers has 0.3 MB and the
 /// table of all rows 4.8 MB.
 const LIMIT: u64 = 128 << 20;

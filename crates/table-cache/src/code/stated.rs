@@ -79,6 +79,8 @@ struct Paths<'p, 't> {
     from: Vec<(u64, Option<State>)>,
     /// States at instructions; `None`: unknown, or different on different paths.
     states: BTreeMap<u64, (Option<State>, u8)>,
+    /// The end of what was searched for code that no path has led to.
+    searched: u64,
     /// The function's frame, once its frame pointer is set.
     frame: Option<State>,
     /// Whether a path ends with another stack pointer than it began with.
@@ -88,7 +90,16 @@ struct Paths<'p, 't> {
 impl<'p, 't> Paths<'p, 't> {
     fn new(flow: &'p mut Flow<'t>, function: &'p Range<u64>, calls: Calls) -> Self {
         let from = vec![(function.start, Some(flow.begin()))];
-        Self { flow, function, calls, from, states: BTreeMap::new(), frame: None, ends_odd: false }
+        Self {
+            flow,
+            function,
+            calls,
+            from,
+            states: BTreeMap::new(),
+            searched: function.start,
+            frame: None,
+            ends_odd: false,
+        }
     }
 }
 
@@ -189,16 +200,16 @@ impl Paths<'_, '_> {
         self.ends_odd |= leaves && is_odd;
     }
 
-    /// The first instruction that no path has led to, except padding.
+    /// The next instruction that no path has led to, except padding.
     fn unreached(&mut self) -> Option<u64> {
-        let mut at = self.function.start;
-        while at < self.function.end {
+        while self.searched < self.function.end {
+            let at = self.searched;
             let instruction = self.flow.instruction(at);
+            self.searched = instruction.map_or(at + 1, |instruction| instruction.next());
             let is_padding = instruction.is_none_or(|instruction| instruction.is_padding());
             if !is_padding && !self.states.contains_key(&at) && self.flow.known(at) == Known::Nothing {
                 return Some(at);
             }
-            at = instruction.map_or(at + 1, |instruction| instruction.next());
         }
         None
     }

@@ -256,6 +256,18 @@ fn any_address_may_be_computed_in_rbp() {
     assert_eq!([0x1015, 0x1019].map(sp), [Some(Some(16)), Some(Some(8))], "{functions:x?}");
 }
 
+/// A function whose size is wrong, so that its last instruction is not all in it, takes no steps from those behind it.
+#[test]
+fn an_instruction_beyond_the_end_of_its_function_is_left_out() {
+    let framed = [0x55, 0x48, 0x89, 0xe5, 0x5d, 0xc3]; // push %rbp; mov %rsp, %rbp; pop %rbp; ret
+    let code = [&framed[..], &[0x48, 0x89], &[0x90; 8], &framed[..]].concat();
+    let stated = [0x1000..0x1008, 0x1010..0x1016];
+    let pieces = Pieces::new([Section { address: 0x1000, bytes: code }]);
+    let functions = Flow::new(Isa::X86_64, &pieces, &[], &stated).functions();
+    let sp = |at| state_at(&functions, at).map(|state| state.sp);
+    assert_eq!([0x1001, 0x1011].map(sp), [Some(Some(16)); 2], "{functions:x?}");
+}
+
 /// A function that never returns has no matching end. A call of it from accepted code identifies it.
 #[test]
 fn functions_without_end_are_followed_to_their_calls() {
