@@ -112,18 +112,18 @@ fn scope(heap: Heap<'_>, named: Tagged) -> Result<Scope, Unreadable> {
     let mut at = first.saturating_add(names).saturating_add(locals);
     // The scope of a module has its number of variables first.
     if heap.slot(named, at)?.integer().is_some_and(|count| count != 0) {
-        at += 1;
+        at = at.saturating_add(1);
     }
     let mut name = heap.string(heap.slot(named, at)?, MAX_NAME)?.unwrap_or_default();
     // Behind its name is the place of the variable with this name, then the name that V8 has inferred from an assignment.
-    let inferred = heap.slot(named, at + 2)?;
+    let inferred = heap.slot(named, at.saturating_add(2))?;
     if name.is_empty() {
         name = heap.string(inferred, MAX_NAME)?.unwrap_or_default();
     }
     // Since V8 12 the start is in the fixed part, before that behind the names.
     let start = match first {
         5.. => heap.slot(named, 3)?,
-        _ if inferred.address().is_some() => heap.slot(named, at + 3)?,
+        _ if inferred.address().is_some() => heap.slot(named, at.saturating_add(3))?,
         _ => inferred,
     };
     Ok(Scope { name, start: start.integer().and_then(|start| u32::try_from(start).ok()) })
