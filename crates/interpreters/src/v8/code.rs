@@ -22,8 +22,6 @@ const MAX_CODE: u64 = 4 << 20;
 const MAX_CANDIDATES: u32 = 1 << 14;
 /// Bytes that are read at once, if there are as many.
 const BLOCKS: [u64; 2] = [1 << 16, 1 << 12];
-/// Most bytes of a table.
-const MAX_TABLE: usize = 4 << 20;
 /// Most functions in one piece of code.
 const MAX_FUNCTIONS: usize = 1 << 16;
 /// Most calls that are inlined into each other.
@@ -59,10 +57,7 @@ pub(super) fn read(heap: Heap<'_>, at: u64) -> Result<CompiledCode, Unreadable> 
     let found = find(heap, at)?;
     let range = found.start..found.start.saturating_add(found.size.into());
     let layout = &heap.layout.code;
-    let entries = positions::decode(
-        &heap.bytes(heap.field(found.code, layout.positions)?, MAX_TABLE)?,
-        heap.layout.form,
-    );
+    let entries = heap.positions(heap.field(found.code, layout.positions)?)?;
     let optimized = Inlined::read(heap, heap.field(found.code, layout.deoptimization)?)?;
     let places = entries.into_iter().map(|Entry { offset, place }| (offset, optimized.positions(place)));
     Ok(CompiledCode::new(range, found.id(heap)?, places))
@@ -106,15 +101,13 @@ impl Block<'_> {
         let is_start = |code: &Found| code.start == start;
         if let Start::Inside(offset) = layout.start {
             let object = Tagged(start.wrapping_sub(offset.into()) | 1);
-            let map = self.word(object.0 & !1)?;
-            let is_likely = map & 3 == 1 && map >> 48 == 0;
-            let is_code = is_likely && self.is_code(object)?;
+            let map = Tagged(self.word(object.0 & !1)?);
+            let is_code = is_likely(map) && self.is_code(object)?;
             return Ok(is_code.then(|| found(self.heap, layout, object)).flatten().filter(is_start));
         }
         for before in (8..=HEADER as u64).step_by(8) {
             let word = Tagged(self.word(start.wrapping_sub(before))?);
-            let is_likely = word.0 & 3 == 1 && word.0 >> 48 == 0 && word.0 >> 16 != 0;
-            if is_likely && self.is_code(word)? {
+            if is_likely(word) && self.is_code(word)? {
                 return Ok(found(self.heap, layout, word).filter(is_start));
             }
         }
@@ -144,9 +137,7 @@ impl Block<'_> {
         let word = self.bytes.get(from..).and_then(<[u8]>::first_chunk);
         word.map(|word| u64::from_le_bytes(*word)).ok_or(Unreadable(at))
     }
-}
 
-impl Block<'_> {
     /// Reads the memory that ends with an address, from a multiple of the size on.
     fn read_before(&mut self, end: u64, size: u64) -> bool {
         let last = end.saturating_sub(1);
@@ -155,6 +146,11 @@ impl Block<'_> {
         self.start = end - self.bytes.len() as u64;
         self.heap.memory.read(self.start, &mut self.bytes)
     }
+}
+
+/// Whether a word looks like one that leads to an object of a process.
+fn is_likely(word: Tagged) -> bool {
+    word.0 & 3 == 1 && word.0 >> 48 == 0 && word.0 >> 16 != 0
 }
 
 fn found(heap: Heap<'_>, layout: &CodeLayout, code: Tagged) -> Option<Found> {

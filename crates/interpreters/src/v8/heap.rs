@@ -5,6 +5,7 @@ use crate::{Memory, Unreadable};
 
 use super::kernel::MAP_TYPE;
 use super::layout::V8Layout;
+use super::positions::{self, Entry};
 
 /// Bytes of an object before its contents: its map, and a length.
 const HEADER: u64 = 16;
@@ -17,6 +18,8 @@ const REPRESENTATION: u16 = 7;
 const ONE_BYTE: u16 = 8;
 /// Strings that lead to others, at most.
 const MAX_PARTS: usize = 64;
+/// Most bytes of a table of source positions.
+const MAX_TABLE: usize = 4 << 20;
 /// Longest string of source text, in bytes.
 const MAX_TEXT: u64 = 64 << 20;
 
@@ -95,6 +98,11 @@ impl Heap<'_> {
     pub(super) fn bytes(self, array: Tagged, most: usize) -> Result<Vec<u8>, Unreadable> {
         let length = self.length(array)?.min(most);
         self.copy(array.0 & !3, HEADER, length)
+    }
+
+    /// The entries of a table of source positions.
+    pub(super) fn positions(self, table: Tagged) -> Result<Vec<Entry>, Unreadable> {
+        Ok(positions::decode(&self.bytes(table, MAX_TABLE)?, self.layout.form))
     }
 
     /// An element of an array of tagged words.

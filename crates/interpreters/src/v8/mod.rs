@@ -18,6 +18,7 @@ mod sources;
 use std::fs::File;
 
 use crate::compiled::CompiledCode;
+use crate::function::UNKNOWN;
 use crate::image::Image;
 use crate::memory::{head, word_in};
 use crate::runtime::RuntimeProcess;
@@ -62,6 +63,8 @@ pub(crate) static LANGUAGE: Language = Language {
     find,
 };
 
+const _: () = assert!(kernel::NO_OFFSET == UNKNOWN, "the kernel's reader and this one say alike");
+
 /// V8 in a file.
 #[derive(Debug)]
 struct V8 {
@@ -92,9 +95,7 @@ impl V8 {
     fn heap<'m>(&'m self, memory: &'m dyn Memory) -> Heap<'m> {
         Heap { memory, layout: &self.layout }
     }
-}
 
-impl V8 {
     /// The function of a closure, if that is written in JavaScript: V8's own functions, such as forEach, are shown by their native frames.
     fn shared(&self, heap: Heap<'_>, function: Tagged) -> Option<Tagged> {
         let V8Layout { functions: (first, last), function_shared, shared, script, .. } = &self.layout;
@@ -136,29 +137,26 @@ impl StackFrames for V8 {
         frame: NativeFrame,
     ) -> Result<Option<ScriptPlace>, Unreadable> {
         let memory = process.memory;
-        let Some(Fields { offset, bytecode, function, context }) = Fields::read(memory, frame) else {
-            return Ok(None);
-        };
+        let fields = Fields::read(memory, frame).filter(|fields| fields.context.address().is_some());
+        let Some(Fields { offset, bytecode, function, .. }) = fields else { return Ok(None) };
         let heap = self.heap(memory);
         let has_bytecode = heap.is(bytecode, self.layout.bytecode.kind);
-        if context.address().is_none() || (frame.has_rules && !has_bytecode) {
+        if frame.has_rules && !has_bytecode {
             return Ok(None);
         }
         let code = match self.shared(heap, function) {
-            Some(shared) if has_bytecode => {
-                self.by_bytecode.learn(bytecode, shared);
-                shared::id(heap, shared)?
+            Some(shared) => {
+                if has_bytecode {
+                    self.by_bytecode.learn(bytecode, shared);
+                }
+                Some(shared::id(heap, shared)?)
             }
-            Some(shared) => shared::id(heap, shared)?,
-            None if has_bytecode => match self.by_bytecode.function(heap, bytecode) {
-                Some(code) => code,
-                None => return Ok(None),
-            },
-            None => return Ok(None),
+            None if has_bytecode => self.by_bytecode.function(heap, bytecode),
+            None => None,
         };
         let offset = offset.integer().and_then(|offset| u32::try_from(offset).ok());
         let offset = offset.unwrap_or(kernel::NO_OFFSET);
-        Ok(Some(ScriptPlace { code, offset, is_entry: true, is_generator: false }))
+        Ok(code.map(|code| ScriptPlace { code, offset, is_entry: true, is_generator: false }))
     }
 
     fn compiled(&self, process: &mut RuntimeProcess<'_>, at: u64) -> Result<CompiledCode, Unreadable> {

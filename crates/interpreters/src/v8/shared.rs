@@ -7,13 +7,10 @@ use crate::{CodeId, Function, Unreadable};
 use super::heap::{Heap, Tagged};
 use super::kernel::NUMBERED;
 use super::layout::{SHARED_BYTES, ScopeLayout, V8Layout};
-use super::positions;
 use super::sources::Sources;
 
 /// Longest name, in characters.
 const MAX_NAME: u64 = 4096;
-/// Most bytes of a table of source positions.
-const MAX_TABLE: usize = 4 << 20;
 /// Locals in contexts whose names are in the scope itself; more are in a table.
 const MAX_INLINE_LOCALS: u32 = 75;
 
@@ -132,10 +129,9 @@ fn scope(heap: Heap<'_>, named: Tagged) -> Result<Scope, Unreadable> {
 /// The places from which the bytecode of a function was made. V8 makes this table only when it needs it.
 fn bytecode_positions(heap: Heap<'_>, shared: Tagged) -> Result<Vec<(u32, u32)>, Unreadable> {
     let bytecode = bytecode(heap, shared)?;
-    let table = heap.bytes(heap.field(bytecode, heap.layout.bytecode.positions)?, MAX_TABLE)?;
+    let entries = heap.positions(heap.field(bytecode, heap.layout.bytecode.positions)?)?.into_iter();
     // A frame counts from the tagged address of the bytecode's object.
     let before = heap.layout.bytecode.data.wrapping_sub(1);
-    let entries = positions::decode(&table, heap.layout.form).into_iter();
     Ok(entries.filter_map(|entry| Some((entry.offset.wrapping_add(before), entry.place.at?))).collect())
 }
 
