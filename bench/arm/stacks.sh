@@ -1,6 +1,6 @@
 #!/bin/bash
 # Shares of whole stacks on an emulated arm64 machine: perf by DWARF and by frame pointers, and plumb with both captures, on the same programs. Prints Markdown.
-#   bench/arm64/stacks.sh [KERNEL]    a kernel of xtask/kernels/boot.sh [6.12-arm64]; five minutes once plumb is built for aarch64
+#   bench/arm/stacks.sh [KERNEL]    a kernel of xtask/kernels/boot.sh [6.12-arm64]; five minutes once plumb is built for aarch64
 # A stack is whole if the function that every sample is below is in it (main, Py_BytesMain), and its outermost frame is in the program's first function,
 # which is told by its address. Frame pointers lead past functions that have none. Stacks of the dynamic linker are left out. perf asks for the length of vectors where the
 # processor has any (SVE), which software clocks refuse, so that it samples cycles for DWARF. perf and libraries are Debian's (trixie). WORK: where packages are kept. PLUMB: the command, if it is built already.
@@ -33,7 +33,7 @@ if [ ! -d "$root" ]; then
         $compiler -shared -fPIC -Wl,-soname,libdebuginfod.so.1 -o "$root.new/usr/lib/aarch64-linux-gnu/libdebuginfod.so.1" -xc -
     mv "$root.new" "$root"
 fi
-$compiler -O2 -g1 -fomit-frame-pointer -static -Wl,--eh-frame-hdr -o "$work/program" bench/arm64/program.c
+$compiler -O2 -g1 -fomit-frame-pointer -static -Wl,--eh-frame-hdr -o "$work/program" bench/arm/stacks.c
 
 # first PROGRAM: the addresses of its first function, as it is loaded where addresses are not random.
 first() {
