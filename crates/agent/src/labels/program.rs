@@ -48,6 +48,7 @@ const OTHERS: [CommandLine; 7] = {
         new(&["lua"], &["-l"], &[], &["-e"]),
     ]
 };
+
 /// The name of a program from its file and its command line, whose arguments end with a NUL each. `None`: its file's name says it.
 pub(crate) fn program_name(exe: &str, command_line: &[u8]) -> Option<ProgramName> {
     let words: Vec<&str> =
