@@ -209,3 +209,12 @@ fn without_the_recorded_files_the_next_step_is_named() {
         of_aarch64(&["annotate", "--symfs", folder, "aarch64.data.gz", function]);
     assert!(!is_done && errors.contains("--symfs DIR"), "{listing}{errors}");
 }
+
+#[test]
+fn a_directory_that_is_none_is_refused() {
+    for (wrong, reason) in [("nowhere", "no such directory"), ("small.c", "not a directory")] {
+        let (is_done, report, errors) = of_aarch64(&["report", "--symfs", wrong, "aarch64.data.gz"]);
+        assert!(!is_done && report.is_empty(), "{report}");
+        assert!(errors.contains(wrong) && errors.contains(reason), "{errors}");
+    }
+}
