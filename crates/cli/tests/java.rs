@@ -3,18 +3,17 @@
 //!
 //! Needs a JDK of version 11 or newer that runs a source file; without it, a test prints so and is skipped.
 
+mod hanging;
 mod python;
 mod target;
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use hanging::{Frame, hanging, script_frames, stacks, started};
 use plumb_fixtures::{Requirement, needs};
 use python::{alone, counts, functions, plumb, program, spent, text, way};
-use serde_json::Value;
-use target::Target;
 
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -23,15 +22,11 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// A JVM that runs a program, and the lines that it prints before this one.
-fn started(name: &str, last: &str) -> (Target, Vec<String>) {
+/// The command that runs a program.
+fn java(name: &str) -> Command {
     let mut command = Command::new("java");
-    command.arg(program(name)).stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut child = command.spawn().expect("it starts");
-    let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-    let lines = lines.map(|line| line.expect("it writes text")).take_while(|line| line != last);
-    let lines = lines.collect();
-    (Target(child), lines)
+    command.arg(program(name));
+    command
 }
 
 /// Inlined functions, one with a lambda and one with an exception, and one that the virtual machine calls.
@@ -76,27 +71,13 @@ fn functions_and_lines_are_those_that_java_tells() {
     if !needs(Requirement::Ptrace) || !needs(Requirement::Java) {
         return;
     }
-    let (target, said) = started("Hangs.java", "hangs");
+    let (target, said) = hanging(&mut java("Hangs.java"), 5);
     std::thread::sleep(std::time::Duration::from_millis(300));
-    let output = plumb(&folder("java-stack"), &["stack", "--json", "-p", &target.pid()]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let all: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
-    let process = &all["processes"][0];
+    let process = stacks(&folder("java-stack"), &target);
     assert!(process["interpreter"].as_str().is_some_and(|name| name.starts_with("Java ")), "{process}");
     let threads = process["threads"].as_array().expect("there are threads");
-    let of_thread = |thread: &Value| -> Vec<String> {
-        let frames = thread["frames"].as_array().cloned().unwrap_or_default();
-        let line = |frame: &Value| {
-            let word = |name: &str| frame[name].as_str().unwrap_or_default().to_owned();
-            format!("{}\t{}\t{}", word("symbol"), word("file"), frame["line"])
-        };
-        frames
-            .iter()
-            .filter(|frame| frame["kind"] == "script")
-            .map(line)
-            .filter(|line| line.starts_with("Hangs") && !line.contains("$$Lambda"))
-            .collect()
-    };
+    let is_own = |(name, ..): &Frame| name.starts_with("Hangs") && !name.contains("$$Lambda");
+    let of_thread = |thread| script_frames(thread).into_iter().filter(is_own).collect::<Vec<_>>();
     let found = threads.iter().map(of_thread).max_by_key(Vec::len).expect("there is a thread");
     assert_eq!(found, said);
 }
@@ -109,14 +90,7 @@ fn a_jvm_that_runs_is_named_without_an_option() {
     }
     let _alone = alone();
     let folder = folder("java-names");
-    let mut command = Command::new("java");
-    command.arg(program("Spins.java")).stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut child = command.spawn().expect("it starts");
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().expect("it is piped"))
-        .read_line(&mut line)
-        .expect("it says that it spins");
-    let target = Target(child);
+    let (target, _) = started(&mut java("Spins.java"), "spins");
     let output = plumb(&folder, &["record", "--duration", "1", "-p", &target.pid()]);
     let said = text(&output.stderr);
     assert!(output.status.success() && !said.contains("without names") && !said.contains("jcmd"), "{said}");

@@ -3,17 +3,17 @@
 //!
 //! Node is searched for in PATH and in the folders of `PLUMB_NODE`, or /opt/plumb-node. If none is found, a test prints so and is skipped.
 
+mod hanging;
 mod python;
 mod target;
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use hanging::{Frame, hanging, script_frames, stacks, waits_all_the_time};
 use plumb_fixtures::{Requirement, needs, skip};
 use python::{alone, counts, functions, plumb, program, spent, text, way};
-use serde_json::Value;
 use target::Target;
 
 /// The supported major versions.
@@ -104,21 +104,12 @@ fn functions_have_the_shares_that_the_program_measured_although_calls_are_inline
     }
 }
 
-/// The hanging program, and V8's own stack trace, innermost first: function, file, line.
-fn hanging(node: &Path) -> (Target, Vec<(String, String, u64)>) {
-    let mut command = Command::new(node);
-    let mut child = command.arg(program("hangs.js")).stdout(Stdio::piped()).spawn().expect("it starts");
-    let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-    let lines = lines.map(|line| line.expect("it writes text")).take_while(|line| line != "hangs");
-    let frame = |line: String| {
-        let [name, file, line] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
-        (name.to_owned(), file.to_owned(), line.parse().expect("a number"))
-    };
-    let mut said: Vec<_> = lines.map(frame).collect();
-    assert_eq!(said.len(), 4, "{said:?}");
+/// The hanging program, and its frames as V8 tells them.
+fn hangs(node: &Path) -> (Target, Vec<Frame>) {
+    let (target, mut said) = hanging(Command::new(node).arg(program("hangs.js")), 4);
     // The program waits a few lines below the place where it has looked.
     said[0].2 += 4;
-    (Target(child), said)
+    (target, said)
 }
 
 #[test]
@@ -127,20 +118,11 @@ fn functions_and_lines_are_those_that_v8_tells() {
         return;
     }
     for (major, node) in nodes() {
-        let (target, said) = hanging(&node);
-        let output = plumb(&folder("stack", major), &["stack", "--json", "-p", &target.pid()]);
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let all: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
-        let process = &all["processes"][0];
+        let (target, said) = hangs(&node);
+        let process = stacks(&folder("stack", major), &target);
         assert!(process["interpreter"].as_str().is_some_and(|name| name.starts_with("V8 ")), "{process}");
         let threads = process["threads"].as_array().expect("there are threads");
-        let frames = threads.iter().flat_map(|thread| thread["frames"].as_array().into_iter().flatten());
-        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let script = frames.filter(|frame| frame["kind"] == "script");
-        let found: Vec<_> = script
-            .map(|frame| (word(&frame["symbol"]), word(&frame["file"]), frame["line"].as_u64().unwrap_or(0)))
-            .take(said.len())
-            .collect();
+        let found: Vec<_> = threads.iter().flat_map(script_frames).take(said.len()).collect();
         assert_eq!(found, said, "Node.js {major}");
     }
 }
@@ -151,21 +133,8 @@ fn functions_that_wait_all_the_time_have_it() {
         return;
     }
     for (major, node) in nodes() {
-        let (target, said) = hanging(&node);
-        let folder = folder("off-cpu", major);
-        let output = plumb(&folder, &["record", "--off-cpu", "--duration", "1", "-p", &target.pid()]);
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let report: Value =
-            serde_json::from_slice(&plumb(&folder, &["report", "--json"]).stdout).expect("JSON");
-        let lasted = report["duration_ns"].as_u64().expect("it says how long it took");
-        let folded = counts(&text(&plumb(&folder, &["fold", "--event", "off-cpu"]).stdout));
-        let functions: Vec<&str> = said.iter().rev().map(|(name, ..)| name.as_str()).collect();
-        let waits =
-            |(stack, time): (&String, &u64)| (way(stack, &functions) == functions.join(";")).then_some(*time);
-        let off: u64 = folded.iter().filter_map(waits).sum();
-        assert!(
-            off <= lasted && off + lasted / 50 >= lasted,
-            "Node.js {major}: {off} of {lasted}: {folded:?}"
-        );
+        let (target, said) = hangs(&node);
+        println!("Node.js {major}");
+        waits_all_the_time(&folder("off-cpu", major), &target, &said);
     }
 }
