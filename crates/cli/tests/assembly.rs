@@ -20,7 +20,8 @@ kernel_by_hand:
 ";
 
 /// Works in a frame full of addresses of code that is not running; `rbp` is one of its working registers. The size of the frame
-/// is known only at run time if `ALIGNED` is defined.
+/// is known only at run time if `ALIGNED` is defined. The word below the top is one after a call of a function that jumps somewhere, and has
+/// rules that lead to code.
 const ASSEMBLY: &str = "\
     push %rbp
     push %rbx
@@ -31,7 +32,10 @@ const ASSEMBLY: &str = "\
     sub $1024, %rsp
     lea decoy(%rip), %rax
     mov %rax, 0(%rsp)
+    lea after_call(%rip), %rax
+    mov %rax, 8(%rsp)
     lea after_decoy(%rip), %rax
+    mov %rax, 16(%rsp)
     mov %rax, 64(%rsp)
     mov %rax, 512(%rsp)
     mov %rdi, %rbp
@@ -51,6 +55,15 @@ decoy:
     call decoy
 after_decoy:
     ret
+    .cfi_startproc
+    call jumps_on
+after_call:
+    ret
+    .cfi_endproc
+jumps_on:
+    .cfi_startproc
+    jmp *%rax
+    .cfi_endproc
 ";
 
 /// Calls it by its name and through a pointer, from frames of the size that the test wants; as often, but in random order: a timer that keeps step with

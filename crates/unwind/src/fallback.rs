@@ -12,7 +12,7 @@ use crate::registers::RegisterSet;
 use crate::row::{RegisterRule, Row};
 use crate::rule::Rule;
 use crate::runtime::{RuntimeCaller, RuntimeFrame, RuntimeRule, StackPointer};
-use crate::scan;
+use crate::scan::{self, Came};
 use crate::walker::{EnteredBy, Walker};
 
 /// More bytes than arguments and environment may have: a quarter of the largest usual stack limit (execve(2)).
@@ -279,7 +279,8 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         let pc = self.code_address(pc);
         // The outermost frame has zeros (System V ABI, AMD64 supplement, §3.4.1); a zero alone means nothing.
         let is_outermost = pc == 0 && saved == 0;
-        let is_caller = is_outermost || self.may_be_returned_to(Avma(pc)) && self.may_have_called(Avma(pc));
+        let is_caller =
+            is_outermost || self.may_be_returned_to(Avma(pc)) && self.came_from(Avma(pc)) != Came::Never;
         if !is_caller {
             return Err(End::NoUnwindInfo);
         }
@@ -331,10 +332,10 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
     }
 
     /// The return address is on top of the stack, or a word below it (a pushed register, or what keeps the stack
-    /// aligned for a call): in the first place that is aligned as return addresses are. Believed if it is in code with
-    /// rules that lead to code again: what was there before is often left where code without rules has room. And not if the code
-    /// before it can be read and is no call. What has no frame pointer and is in no file that has rules may have a frame of any size, so
-    /// that a word below the top is believed only if rules lead from it to the root.
+    /// aligned for a call): in the first place that is aligned as return addresses are. Believed if it follows a call and is in code with
+    /// rules that lead to code again: what was there before is often left where code without rules has room. If the call names another function
+    /// that is not known to jump here, rules have to lead to the root; likewise for a word below the top of code that has no frame pointer and is
+    /// in no file that has rules, as its frame may have any size.
     fn by_stack_top(&mut self, is_return: bool, here: bool) -> Result<Walked, End> {
         let sp = self.registers.sp();
         let slot = match sp % 16 {
@@ -344,16 +345,22 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
             _ => return Err(End::NoUnwindInfo),
         };
         let pc = Avma(self.memory.read_u64(slot)?);
+        let sp = slot.offset(8);
+        let is_below = slot.0 != self.registers.sp();
         let believed = match self.has_rules(pc) {
-            true if here || slot.0 == sp => self.leads_on(pc, slot.offset(8)),
-            true => !self.is_trial && self.leads_to_root(pc, slot.offset(8)),
-            false => slot.0 == sp && self.is_code(pc),
+            true if here || !is_below => self.leads_on(pc, sp),
+            true => !self.is_trial && self.leads_to_root(pc, sp),
+            false => !is_below && self.is_code(pc),
         };
         if !believed || !scan::may_follow_call::<A, M>(self.memory, pc) {
             return Err(End::NoUnwindInfo);
         }
+        let came = self.came_from(pc);
+        if came != Came::Here && (self.is_trial || !self.leads_to_root(pc, sp)) {
+            return Err(End::NoUnwindInfo);
+        }
         self.registers.set(A::PC, pc.0);
-        self.registers.set(A::SP, slot.offset(8).0);
+        self.registers.set(A::SP, sp.0);
         Ok(Walked { pc, is_return: true, found: Method::FramePointer, slot })
     }
 
@@ -422,13 +429,12 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         }
     }
 
-    /// Whether what is before a return address may have called the code at hand, if that is a file's: the frame pointer may be that of a caller
-    /// further out.
-    fn may_have_called(&mut self, pc: Avma) -> bool {
-        let here = Avma(self.registers.ip());
-        let code = self.code;
-        let mut may = |here| scan::may_have_called::<A, C, M>(code, self.memory, pc, here);
-        A::LR.is_some() || may(here.offset(-1)) || may(here)
+    /// Returns how the code at hand came to run after the call before `pc`: the frame pointer may be that of a caller further out, a word may be
+    /// what another call has left.
+    fn came_from(&mut self, pc: Avma) -> Came {
+        let (here, code) = (Avma(self.registers.ip()), self.code);
+        let mut came = |here| scan::came_from::<A, C, M>(code, self.memory, pc, here);
+        if A::LR.is_some() { Came::Here } else { came(here.offset(-1)).max(came(here)) }
     }
 
     fn has_rules(&mut self, return_address: Avma) -> bool {

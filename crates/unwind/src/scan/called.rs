@@ -160,7 +160,7 @@ fn destination<A: Architecture, C: CodeMap>(code: &C, text: &mut dyn ReadCode, m
 
 /// Ways in which a function may have come to run after a call that names another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Came {
+pub(crate) enum Came {
     /// None, as far as the code can be read.
     Never,
     /// Nothing is known about the called function and its jumps.
@@ -214,17 +214,21 @@ pub(crate) fn may_follow_call<A: Architecture, M: Memory>(memory: &mut M, pc: Av
     code.is_empty() || calls::before(A::ISA, code, pc).next().is_some()
 }
 
-/// Returns whether the call before `pc` may have led to the code at `here`, as far as memory provides code. True if
+/// Returns how the code at `here` came to run after the call before `pc`; [`Came::Here`] if memory does not provide that call, or
 /// no rules say where functions begin.
-pub(crate) fn may_have_called<A: Architecture, C: CodeMap, M: Memory>(
+pub(crate) fn came_from<A: Architecture, C: CodeMap, M: Memory>(
     code: &C,
     memory: &mut M,
     pc: Avma,
     here: Avma,
-) -> bool {
+) -> Came {
     let callee = Callee::at(code, here, Avma(0));
     let is_known = matches!(callee.begin, Begin::At(_) | Begin::From(_));
-    !is_known || came::<A, C>(code, &mut CodeOf(memory), pc, callee) != Came::Never
+    let mut text = CodeOf(memory);
+    if !is_known || code_before::<A>(&mut text, pc, &mut [0; calls::LONGEST]).is_empty() {
+        return Came::Here;
+    }
+    came::<A, C>(code, &mut text, pc, callee)
 }
 
 /// As [`follows_call`], as far as memory provides code, for the function with rules at `here`.

@@ -45,8 +45,8 @@ use crate::method::Method;
 use crate::registers::RegisterSet;
 use crate::walker::Walker;
 
-pub(crate) use called::{Called, called, may_follow_call, may_have_called};
-use called::{Callee, Came, came, follows_call, nearest};
+pub(crate) use called::{Called, Came, called, came_from, may_follow_call};
+use called::{Callee, came, follows_call, nearest};
 use outwards::contradiction;
 pub(crate) use outwards::reaches_root;
 pub use places::ReadCode;
