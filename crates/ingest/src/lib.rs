@@ -25,7 +25,7 @@ mod weights;
 
 pub use cgroups::EndedCgroups;
 pub use handles::{MappedCode, RecordedProcesses, SampleWeights};
-pub use memory::ProcessMemory;
+pub use memory::{CopiedMemory, ProcessMemory};
 pub use options::{Filter, Source};
 pub use stacks::StoppedStack;
 pub use statistics::Statistics;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use plumb_ingest::ProcessMemory;
+use plumb_ingest::{CopiedMemory, ProcessMemory};
 use plumb_interpreters::{FrameLists, ScriptFrame, Threads, Unreadable};
 use plumb_process::{WaitingAt, parse_maps, read_memory};
 use plumb_unwind::{
@@ -89,6 +89,11 @@ impl StackCopy {
             }
         }
     }
+
+    /// Memory of its process: the copied stack, the rest as it is now.
+    pub(super) fn memory(&self, pid: u32) -> CopiedMemory<'_, Vec<u8>> {
+        CopiedMemory { parts: &self.places, process: Some(pid) }
+    }
 }
 
 impl Memory for StackCopy {
@@ -109,26 +114,6 @@ impl Memory for StackCopy {
         let offset = usize::try_from(at.0.wrapping_sub(*base)).unwrap_or(usize::MAX);
         let code = bytes.get(offset..).and_then(|rest| rest.get(..to.len()));
         code.map(|code| to.copy_from_slice(code)).is_some()
-    }
-}
-
-/// Memory of a process: the copied stack of a thread, the rest as it is now.
-pub(super) struct CopiedMemory<'s> {
-    pub(super) pid: u32,
-    pub(super) stack: &'s StackCopy,
-}
-
-impl plumb_interpreters::Memory for CopiedMemory<'_> {
-    fn read(&self, at: u64, bytes: &mut [u8]) -> bool {
-        let copied = self.stack.places.iter().find_map(|(base, copied)| {
-            let offset = usize::try_from(at.checked_sub(*base)?).ok()?;
-            copied.get(offset..)?.get(..bytes.len())
-        });
-        match copied {
-            Some(copied) => bytes.copy_from_slice(copied),
-            None => return ProcessMemory(self.pid).read(at, bytes),
-        }
-        true
     }
 }
 

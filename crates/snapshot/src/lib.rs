@@ -24,7 +24,7 @@ use plumb_interpreters::{
 use plumb_profile::{DsoId, EventId, Profile};
 use plumb_unwind::End;
 
-use copy::{CopiedMemory, CopiedProcess, CopiedThread, StackCopy, Wanted};
+use copy::{CopiedProcess, CopiedThread, StackCopy, Wanted};
 use plumb_ingest::{Filter, Ingest, Source, StoppedStack};
 
 /// Most places, besides the stack pointer's, that parts of a stack may be in.
@@ -128,7 +128,7 @@ impl Taker {
                 if let Some((interpreter, bias)) = &interpreter
                     && let FrameSource::NativeStack(frames) = interpreter.source()
                 {
-                    let memory = CopiedMemory { pid, stack: &stack };
+                    let memory = stack.memory(pid);
                     let mut process = RuntimeProcess { memory: &memory, bias: *bias, state: &mut runtime };
                     script = frames_on_stack(frames, &mut process, walked.frames());
                 }

@@ -8,9 +8,10 @@ use super::builder::StackBuilder;
 use super::copy::StackCopy;
 use super::draft::{Ending, cut_of};
 use super::live;
-use super::on_stack::{self, Read, StackAndMemory};
+use super::on_stack::{self, Read};
 use super::script::Rest;
 use super::stitch::{Beyond, Border};
+use crate::memory::CopiedMemory;
 use crate::spaces::SpaceId;
 
 /// Returns a copy of the registers with another program counter.
@@ -136,7 +137,7 @@ impl<'s, A: Architecture> CopiedStack<'s, A> {
             (None, Some(cut)) => (walked.len(), stack.frames(space).0.blame(cut, walked.last())),
         };
         let base = self.copy.base();
-        let memory = StackAndMemory { pid: stack.pid, base, bytes: self.copy.bytes() };
+        let memory = CopiedMemory { parts: &[(base, self.copy.bytes())], process: Some(stack.pid) };
         match script {
             None if on_stack::push(stack, space, (walked, own), (base, &memory, Read::Later)) => {}
             None => {

@@ -4,7 +4,6 @@
 //! the interpreter notices by the function's own words.
 
 use plumb_interpreters::{Memory, NativeFrame, RuntimeProcess, ScriptPlace};
-use plumb_process::read_memory;
 use plumb_profile::FrameId;
 use plumb_unwind::{Method, Walked};
 
@@ -18,27 +17,6 @@ pub(crate) enum Read {
     Now,
     /// Later: code may have been replaced, so that it doesn't tell whose it was.
     Later,
-}
-
-/// A stack, and the memory of the process around it.
-pub(crate) struct StackAndMemory<'s> {
-    /// The process.
-    pub(crate) pid: u32,
-    /// Address of the first byte of the stack.
-    pub(crate) base: u64,
-    pub(crate) bytes: &'s [u8],
-}
-
-impl Memory for StackAndMemory<'_> {
-    fn read(&self, at: u64, to: &mut [u8]) -> bool {
-        let offset = at.checked_sub(self.base).and_then(|offset| usize::try_from(offset).ok());
-        let copied = offset.and_then(|offset| self.bytes.get(offset..)?.get(..to.len()));
-        match copied {
-            Some(copied) => to.copy_from_slice(copied),
-            None => return read_memory(self.pid, at, to) == to.len(),
-        }
-        true
-    }
 }
 
 /// The frames whose end is known, innermost first: all but the outermost. `sp`: the stack pointer in the innermost.

@@ -14,7 +14,7 @@ use plumb_profile::{FrameId, FunctionId, Profile};
 
 use super::draft::Draft;
 use super::names::{ScriptNames, line_frame};
-use crate::memory::ProcessMemory;
+use crate::memory::{CopiedMemory, ProcessMemory};
 use crate::spaces::{AddressSpaces, Scripts, SpaceId};
 
 /// The reason for missing frames.
@@ -80,11 +80,9 @@ impl ScriptFrames<'_> {
         if let Some(known) = scripts.native(&(place.code, place.offset, at)) {
             return self.draft.leaf_first.extend(known.unwrap_or(&[native]));
         }
-        let pids = self.pids;
         let is_compiled = self.spaces.is_anonymous(self.space, at);
-        let code = is_compiled
-            .then(|| scripts.compiled(at, place.code, || self.compiled(stack, at, pids)))
-            .flatten();
+        let code =
+            is_compiled.then(|| scripts.compiled(at, place.code, || self.compiled(stack, at))).flatten();
         let places = places_of(place, code.as_deref(), at);
         let before = self.draft.leaf_first.len();
         self.push_places(stack, &mut scripts, &places);
@@ -117,8 +115,9 @@ impl ScriptFrames<'_> {
     }
 
     /// Reads the compiled code at an address from the first process that still has it.
-    fn compiled(&self, stack: &dyn StackFrames, at: u64, pids: [u32; 3]) -> Option<CompiledCode> {
-        pids.into_iter().find_map(|pid| self.with(pid, |process| stack.compiled(process, at).ok()).flatten())
+    fn compiled(&self, stack: &dyn StackFrames, at: u64) -> Option<CompiledCode> {
+        let from = |pid| self.with(pid, |process| stack.compiled(process, at).ok()).flatten();
+        self.pids.into_iter().find_map(from)
     }
 
     /// Asks about the runtime of the space, with the memory of a process. `None`: it has none.
@@ -243,22 +242,9 @@ fn read(
     pids: [u32; 3],
 ) -> Option<Function> {
     let from = |memory: &dyn Memory| interpreter.function(memory, code).ok();
-    let known = from(&Copied(copied));
+    let known = from(&CopiedMemory { parts: copied, process: None });
     if known.as_ref().is_some_and(Function::has_all_lines) {
         return known;
     }
     pids.into_iter().find_map(|pid| from(&ProcessMemory(pid))).or(known)
-}
-
-/// Copied memory.
-struct Copied<'a>(&'a [(u64, Vec<u8>)]);
-
-impl Memory for Copied<'_> {
-    fn read(&self, at: u64, bytes: &mut [u8]) -> bool {
-        let part = self.0.iter().find_map(|(start, copied)| {
-            let from = usize::try_from(at.checked_sub(*start)?).ok()?;
-            copied.get(from..)?.get(..bytes.len())
-        });
-        part.map(|part| bytes.copy_from_slice(part)).is_some()
-    }
 }
