@@ -30,13 +30,15 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 
+use plumb_unwind::{RuntimeFrame, RuntimeRule};
+
 use crate::compiled::CompiledCode;
 use crate::function::{CodeId, Function};
 use crate::language::Language;
 use crate::memory::{Memory, Unreadable};
 use crate::root::Root;
 use crate::round::{EvalLoopFrame, ScriptPlace};
-use crate::runtime::{CodeFrame, RuntimeProcess, RuntimeRule};
+use crate::runtime::RuntimeProcess;
 use crate::threads::Threads;
 
 /// A frame of an interpreted program (a script frame).
@@ -135,7 +137,7 @@ pub trait StackFrames: Interpreter {
     fn rule(
         &self,
         process: &mut RuntimeProcess<'_>,
-        frame: CodeFrame,
+        frame: RuntimeFrame,
         stack: &mut dyn FnMut(u64) -> Option<u64>,
     ) -> RuntimeRule {
         let _ = (process, frame, stack);

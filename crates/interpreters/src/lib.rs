@@ -47,5 +47,5 @@ pub use merge::{Merged, merge};
 pub use registry::{LANGUAGES, bias, find, is_likely, language_names, language_of_loop, language_versions};
 pub use root::{IDENTITY_WORDS, KernelLayout, LAYOUT_WORDS, MAX_CODE_BYTES, MAX_FRAME_BYTES, Root};
 pub use round::{EvalLoopFrame, ScriptPlace};
-pub use runtime::{CallerRule, CodeFrame, RuntimeProcess, RuntimeRule, RuntimeState, StackPointer};
+pub use runtime::{RuntimeProcess, RuntimeState};
 pub use threads::Threads;

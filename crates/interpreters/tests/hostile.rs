@@ -5,9 +5,10 @@ use std::fs::File;
 
 use plumb_fixtures::{Requirement, skip};
 use plumb_interpreters::{
-    CodeFrame, CodeId, Detected, FrameLists, FrameSource, Interpreter, Memory, NativeFrame, RuntimeProcess,
+    CodeId, Detected, FrameLists, FrameSource, Interpreter, Memory, NativeFrame, RuntimeProcess,
     RuntimeState, StackFrames, Threads, find,
 };
+use plumb_unwind::{Avma, RuntimeFrame};
 
 /// Simulated memory. With `seed` 0 every word points to itself, so that all lists are endless; with 1 every word is negative as a size, so that lists
 /// have negative lengths; others are pseudorandom.
@@ -79,7 +80,7 @@ fn read_stack(stack: &dyn StackFrames, memory: &Odd) {
         if let Ok(code) = stack.compiled(&mut process, at) {
             assert!(code.range().contains(&at) && stack.has(&mut process, &code));
         }
-        let frame = CodeFrame { pc: at, is_return: false, sp: at, fp: Some(at) };
+        let frame = RuntimeFrame { pc: Avma(at), is_return: false, sp: Avma(at), fp: Some(at) };
         let _ = stack.rule(&mut process, frame, &mut |at| memory.word(at).ok());
     }
 }

@@ -96,7 +96,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "plumb-unwind",
         ],
     ),
-    ("plumb-interpreters", &[]),
+    ("plumb-interpreters", &["plumb-unwind"]),
     ("plumb-process", &[]),
     ("plumb-profile", &[]),
     ("plumb-sampler", &["plumb-process", "plumb-unwind"]),

@@ -4,11 +4,9 @@
 
 use std::cell::RefCell;
 
-use plumb_interpreters::{
-    self as interpreters, CodeFrame, FrameSource, RuntimeProcess, RuntimeState, StackFrames,
-};
+use plumb_interpreters::{FrameSource, RuntimeProcess, RuntimeState, StackFrames};
 use plumb_process::{AddressSpace as Mappings, Backing, FileId};
-use plumb_unwind::{Avma, Memory, RuntimeCaller, RuntimeFrame, RuntimeRule, StackPointer};
+use plumb_unwind::{Avma, Memory, RuntimeFrame, RuntimeRule};
 
 use super::code::Code;
 use crate::memory::ProcessMemory;
@@ -41,20 +39,8 @@ impl<'a> Runtime<'a> {
     pub(super) fn rule<M: Memory>(&self, frame: &RuntimeFrame, memory: &mut M) -> RuntimeRule {
         let Ok(mut state) = self.state.try_borrow_mut() else { return RuntimeRule::None };
         let mut process = RuntimeProcess { memory: &self.memory, bias: self.bias, state: &mut state };
-        let frame = CodeFrame { pc: frame.pc.0, is_return: frame.is_return, sp: frame.sp.0, fp: frame.fp };
         let mut stack = |at| memory.read_u64(Avma(at)).ok();
-        match self.frames.rule(&mut process, frame, &mut stack) {
-            interpreters::RuntimeRule::None => RuntimeRule::None,
-            interpreters::RuntimeRule::Unknown => RuntimeRule::Unknown,
-            interpreters::RuntimeRule::Caller(rule) => RuntimeRule::Caller(RuntimeCaller {
-                slot: Avma(rule.slot),
-                sp: match rule.sp {
-                    interpreters::StackPointer::Is(sp) => StackPointer::Is(sp),
-                    interpreters::StackPointer::At(at) => StackPointer::At(Avma(at)),
-                },
-                fp: rule.fp.map(Avma),
-            }),
-        }
+        self.frames.rule(&mut process, *frame, &mut stack)
     }
 }
 

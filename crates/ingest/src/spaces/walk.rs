@@ -8,14 +8,14 @@ use std::os::unix::fs::FileExt;
 use plumb_process::{AddressSpace as Mappings, Backing};
 use plumb_unwind::scan::{self, ReadCode};
 use plumb_unwind::{
-    Architecture, Avma, CodeMap, End, Located, Memory, ReadError, RegisterSet, RuntimeFrame, RuntimeRule,
-    Walked, Window, walk,
+    Architecture, Avma, Cache, CodeMap, End, Located, Memory, ReadError, RegisterSet, RuntimeFrame,
+    RuntimeRule, Walked, Window, walk,
 };
 
 use super::AddressSpaces;
 use super::code::Code;
 use super::runtime::Runtime;
-use super::space::SpaceId;
+use super::space::{Space, SpaceId};
 use crate::Source;
 
 /// More frames than any sensible stack of 64 KiB has; a longer stack is marked as truncated. The BPF programs unwind as many.
@@ -31,7 +31,14 @@ struct View<'a> {
     runtime: Option<Runtime<'a>>,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    /// The view of a space, and the space's cache.
+    fn of(code: &'a Code, space: &'a mut Space) -> (View<'a>, &'a mut Cache) {
+        let Space { mappings, interpreter, owner, runtime, cache, .. } = space;
+        let runtime = Runtime::of(code, (mappings, *interpreter, *owner), runtime);
+        (View { code, mappings, runtime }, cache)
+    }
+
     /// Copies code from the file mapped at `at`. False unless all of it is in one mapping and can be read.
     fn read(&self, at: Avma, to: &mut [u8]) -> bool {
         let Some(mapping) = self.mappings.find(at.0) else { return false };
@@ -115,17 +122,9 @@ impl AddressSpaces {
     ) -> End {
         let space = self.spaces.get_mut(space);
         space.walked = true;
-        let view = View {
-            code: &self.code,
-            mappings: &space.mappings,
-            runtime: Runtime::of(
-                &self.code,
-                (&space.mappings, space.interpreter, space.owner),
-                &space.runtime,
-            ),
-        };
+        let (view, cache) = View::of(&self.code, space);
         let mut memory = WithFiles { memory, view: &view };
-        walk(&view, &mut memory, &mut space.cache, registers, MAX_FRAMES, walked)
+        walk(&view, &mut memory, cache, registers, MAX_FRAMES, walked)
     }
 
     /// Continues by scanning where unwinding a stack of process `pid` ended like this, if that may help: in files, where the result can
@@ -146,19 +145,10 @@ impl AddressSpaces {
         let wants_guesses = self.wants_guesses;
         let live = (wants_guesses && self.source == Source::Live)
             .then(|| File::open(format!("/proc/{}/mem", plumb_process::living_thread(pid))).ok());
-        let space = self.spaces.get_mut(space);
-        let view = View {
-            code: &self.code,
-            mappings: &space.mappings,
-            runtime: Runtime::of(
-                &self.code,
-                (&space.mappings, space.interpreter, space.owner),
-                &space.runtime,
-            ),
-        };
+        let (view, cache) = View::of(&self.code, self.spaces.get_mut(space));
         let mut text = Text { view: &view, memory: live.flatten() };
         let mut memory = WithFiles { memory, view: &view };
-        let with: (_, &mut dyn ReadCode, _, _) = (&view, &mut text, &mut memory, &mut space.cache);
+        let with: (_, &mut dyn ReadCode, _, _) = (&view, &mut text, &mut memory, cache);
         scan::resume(!wants_guesses, with, registers, end, MAX_FRAMES, walked)
     }
 }

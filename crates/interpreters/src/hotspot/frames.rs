@@ -7,8 +7,10 @@
 
 use std::ops::Range;
 
+use plumb_unwind::{Avma, RuntimeCaller, RuntimeFrame, RuntimeRule, StackPointer};
+
 use crate::memory::head;
-use crate::runtime::{CallerRule, CodeFrame, RuntimeProcess, RuntimeRule, StackPointer};
+use crate::runtime::RuntimeProcess;
 use crate::{Memory, Unreadable};
 
 use super::blob::{Blob, Kind};
@@ -39,7 +41,7 @@ struct Asked<'a, 'p> {
     heaps: &'a mut CodeHeaps,
     memory: &'p dyn Memory,
     bias: u64,
-    frame: CodeFrame,
+    frame: RuntimeFrame,
     stack: &'a mut dyn FnMut(u64) -> Option<u64>,
 }
 
@@ -47,12 +49,12 @@ struct Asked<'a, 'p> {
 pub(super) fn rule(
     layout: &Layout,
     process: &mut RuntimeProcess<'_>,
-    frame: CodeFrame,
+    frame: RuntimeFrame,
     stack: &mut dyn FnMut(u64) -> Option<u64>,
 ) -> RuntimeRule {
     let (memory, bias) = (process.memory, process.bias);
     let heaps = process.state.get_or_insert::<CodeHeaps>();
-    let at = frame.pc.wrapping_sub(frame.is_return.into());
+    let at = frame.pc.0.wrapping_sub(frame.is_return.into());
     let blob = match heaps.blob(memory, (layout, bias), at) {
         Ok(Some(blob)) => blob.clone(),
         Ok(None) => return RuntimeRule::None,
@@ -69,29 +71,34 @@ pub(super) fn rule(
     rule.map_or(RuntimeRule::Unknown, RuntimeRule::Caller)
 }
 
+/// A rule for a caller whose stack pointer is known.
+fn caller(slot: u64, sp: u64, fp: Option<u64>) -> RuntimeCaller {
+    RuntimeCaller { slot: Avma(slot), sp: StackPointer::Is(sp), fp: fp.map(Avma) }
+}
+
 impl Asked<'_, '_> {
     /// The return address is on top of the stack.
-    fn bare(&self) -> CallerRule {
-        let sp = self.frame.sp;
-        CallerRule { slot: sp, sp: StackPointer::Is(sp.wrapping_add(8)), fp: None }
+    fn bare(&self) -> RuntimeCaller {
+        let sp = self.frame.sp.0;
+        caller(sp, sp.wrapping_add(8), None)
     }
 
     /// The frame pointer is on top of the stack, the return address above it.
-    fn pushed(&self) -> CallerRule {
-        let sp = self.frame.sp;
-        CallerRule { slot: sp.wrapping_add(8), sp: StackPointer::Is(sp.wrapping_add(16)), fp: Some(sp) }
+    fn pushed(&self) -> RuntimeCaller {
+        let sp = self.frame.sp.0;
+        caller(sp.wrapping_add(8), sp.wrapping_add(16), Some(sp))
     }
 
     /// A frame of the size that its blob states.
-    fn framed(&mut self, blob: &Blob) -> Option<CallerRule> {
+    fn framed(&mut self, blob: &Blob) -> Option<RuntimeCaller> {
         if !self.frame.is_return
             && let Some(edge) = self.edge(blob)
         {
             return edge;
         }
-        let end = self.frame.sp.checked_add(blob.frame)?;
+        let end = self.frame.sp.0.checked_add(blob.frame)?;
         let end = if self.frame.is_return { end } else { self.end_above_pushed(end)? };
-        Some(CallerRule { slot: end - 8, sp: StackPointer::Is(end), fp: Some(end - 16) })
+        Some(caller(end - 8, end, Some(end - 16)))
     }
 
     /// The end of an innermost frame that would end at `end`, had its code not pushed anything: some code for strings keeps registers on the stack for a while.
@@ -112,8 +119,8 @@ impl Asked<'_, '_> {
     }
 
     /// The rule where an innermost frame is not set up yet, or gone already. The inner `None`: it is not known.
-    fn edge(&self, blob: &Blob) -> Option<Option<CallerRule>> {
-        let pc = self.frame.pc;
+    fn edge(&self, blob: &Blob) -> Option<Option<RuntimeCaller>> {
+        let pc = self.frame.pc.0;
         if !cfg!(target_arch = "x86_64") {
             return (pc < blob.frame_complete).then_some(None);
         }
@@ -140,31 +147,31 @@ impl Asked<'_, '_> {
             std::cmp::Ordering::Equal => Some(Some(self.bare())),
             // The frame pointer is saved by the next instruction.
             std::cmp::Ordering::Greater if !is_pushed => {
-                let end = self.frame.sp.checked_add(blob.frame)?;
-                Some(Some(CallerRule { slot: end - 8, sp: StackPointer::Is(end), fp: None }))
+                let end = self.frame.sp.0.checked_add(blob.frame)?;
+                Some(Some(caller(end - 8, end, None)))
             }
             std::cmp::Ordering::Greater => None,
         }
     }
 
     /// An interpreted frame, or one of the interpreter's calls into the virtual machine.
-    fn interpreted(&mut self) -> Option<CallerRule> {
+    fn interpreted(&mut self) -> Option<RuntimeCaller> {
         if !self.frame.is_return
             && let Some(edge) = self.interpreter_edge()
         {
             return edge;
         }
         let pointer = self.pointer(MAX_DISTANCE)?;
-        let sp = StackPointer::At(pointer.wrapping_sub(SENDER));
-        Some(CallerRule { slot: pointer + 8, sp, fp: Some(pointer) })
+        let sp = StackPointer::At(Avma(pointer.wrapping_sub(SENDER)));
+        Some(RuntimeCaller { slot: Avma(pointer + 8), sp, fp: Some(Avma(pointer)) })
     }
 
     /// The rule where code that is entered by calls has no frame of its own yet.
-    fn interpreter_edge(&mut self) -> Option<Option<CallerRule>> {
+    fn interpreter_edge(&mut self) -> Option<Option<RuntimeCaller>> {
         if !cfg!(target_arch = "x86_64") {
             return None;
         }
-        let pc = self.frame.pc;
+        let pc = self.frame.pc.0;
         if self.heaps.entries.is_none() {
             self.heaps.entries = entries(self.memory, self.layout, self.bias).ok();
         }
@@ -179,15 +186,15 @@ impl Asked<'_, '_> {
             Some(push) if pc == push + 1 => Some(Some(self.pushed())),
             // Up to there the return address is on top of the stack, or for a few instructions in a register.
             _ => Some(
-                (self.stack)(self.frame.sp).filter(|&word| self.is_returned_to(word)).map(|_| self.bare()),
+                (self.stack)(self.frame.sp.0).filter(|&word| self.is_returned_to(word)).map(|_| self.bare()),
             ),
         }
     }
 
     /// A frame of assembly.
-    fn stub(&mut self, blob: &Blob) -> Option<CallerRule> {
+    fn stub(&mut self, blob: &Blob) -> Option<RuntimeCaller> {
         if !self.frame.is_return {
-            let sp = self.frame.sp;
+            let sp = self.frame.sp.0;
             for (slot, is_pushed) in [(sp, false), (sp.wrapping_add(8), true)] {
                 let word = (self.stack)(slot);
                 if word.is_some_and(|word| self.calls(word, &blob.code)) {
@@ -200,18 +207,18 @@ impl Asked<'_, '_> {
             for slot in [pointer + 8, pointer + 16] {
                 let word = (self.stack)(slot);
                 if word.is_some_and(|word| self.may_return_to(word)) {
-                    return Some(CallerRule { slot, sp: StackPointer::Is(slot + 8), fp: Some(pointer) });
+                    return Some(caller(slot, slot + 8, Some(pointer)));
                 }
             }
         }
-        let word = (self.stack)(self.frame.sp).filter(|_| !self.frame.is_return)?;
+        let word = (self.stack)(self.frame.sp.0).filter(|_| !self.frame.is_return)?;
         self.is_returned_to(word).then(|| self.bare())
     }
 
     /// The frame pointer, if it is one.
     fn pointer(&self, most: u64) -> Option<u64> {
         let pointer = self.frame.fp.filter(|pointer| pointer % 8 == 0)?;
-        let distance = pointer.checked_sub(self.frame.sp)?;
+        let distance = pointer.checked_sub(self.frame.sp.0)?;
         (distance <= most && pointer <= u64::MAX - 32).then_some(pointer)
     }
 

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use plumb_unwind::Avma;
+
 use super::blob::Blob;
 use super::statements::Statements;
 use super::*;
@@ -68,8 +70,12 @@ fn any_memory_is_read_to_an_end() {
             for pc in [0, 0x1000, 0x7fff_ffff_f000, u64::MAX - 8] {
                 for is_return in [false, true] {
                     let mut process = RuntimeProcess { memory: &memory, bias: 0, state: &mut state };
-                    let frame =
-                        CodeFrame { pc, is_return, sp: pc & !7, fp: Some((pc & !7).wrapping_add(64)) };
+                    let frame = RuntimeFrame {
+                        pc: Avma(pc),
+                        is_return,
+                        sp: Avma(pc & !7),
+                        fp: Some((pc & !7).wrapping_add(64)),
+                    };
                     let _ = frames::rule(&layout, &mut process, frame, &mut |at| memory.word(at).ok());
                 }
                 let heaps = state.get_or_insert::<CodeHeaps>();
@@ -129,10 +135,10 @@ fn the_rule_of_compiled_code_depends_on_the_instruction() {
     let sp = 0x7fff_0000_1000;
     let mut rule = |offset: u64, is_return| {
         let mut process = RuntimeProcess { memory: &memory, bias: 0, state: &mut state };
-        let frame = CodeFrame { pc: HEAP + CODE + offset, is_return, sp, fp: Some(3) };
+        let frame = RuntimeFrame { pc: Avma(HEAP + CODE + offset), is_return, sp: Avma(sp), fp: Some(3) };
         let found = frames::rule(&layout, &mut process, frame, &mut |_| Some(HEAP + 1000));
         let RuntimeRule::Caller(rule) = found else { panic!("{found:?}") };
-        (rule.slot - sp, rule.fp.map(|fp| fp - sp))
+        (rule.slot.0 - sp, rule.fp.map(|fp| fp.0 - sp))
     };
     assert_eq!(rule(7, true), (40, Some(32)), "after a call");
     assert_eq!(rule(5, false), (40, Some(32)), "with its frame");

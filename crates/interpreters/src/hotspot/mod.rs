@@ -25,10 +25,12 @@ mod statements;
 use std::fs::File;
 use std::sync::OnceLock;
 
+use plumb_unwind::{RuntimeFrame, RuntimeRule};
+
 use crate::compiled::CompiledCode;
 use crate::function::UNKNOWN;
 use crate::image::Image;
-use crate::runtime::{CodeFrame, RuntimeProcess, RuntimeRule};
+use crate::runtime::RuntimeProcess;
 use crate::{
     CodeId, CommandLine, Detected, FrameSource, Function, Interpreter, KernelLayout, Language, Memory,
     NativeFrame, Root, ScriptPlace, StackFrames, Unreadable,
@@ -179,7 +181,7 @@ impl StackFrames for HotSpot {
     fn rule(
         &self,
         process: &mut RuntimeProcess<'_>,
-        frame: CodeFrame,
+        frame: RuntimeFrame,
         stack: &mut dyn FnMut(u64) -> Option<u64>,
     ) -> RuntimeRule {
         match self.layout(process.memory, process.bias) {
