@@ -360,7 +360,7 @@ APART int walk_step(struct walk *walk, struct Space *space)
     }
     if (!to_caller(walk, cfa, RETURN_ADDRESS(rule, fp)))
         return 0;
-    if (fp && cfa + 8 * fp >= walk->sp) /* An epilogue has popped the slots below sp. */
+    if (fp && cfa + 8 * fp + FP_BELOW >= walk->sp) /* An epilogue has popped the slots below sp. */
         walk->fp_slot = cfa + 8 * fp;
     walk->sp = cfa;
     walk->is_return = 1;

@@ -22,6 +22,7 @@ INLINE int in_vsyscall(struct walk *walk, u64 *rule)
     (advance(walk, cfa) && ((walk)->why = WHY_UNREADABLE, !env_read((walk)->slot, (cfa) - 8, &(walk)->pc)))
 
 /* sp is known in each frame. */
+#define FP_BELOW 0
 #define SP_IS_GUESS(walk) 0
 #define by_known_record(walk, space, ra, fp) 0
 

@@ -14,8 +14,7 @@ pub fn module_of(
 ) -> Module<Vec<u8>> {
     let section =
         |section: plumb_process::Section| Section { address: Svma(section.address), bytes: section.bytes };
-    let of_go =
-        sections.go.take().filter(|_| isa == Isa::X86_64).and_then(|of_go| add_go(&of_go, &mut sections));
+    let of_go = sections.go.take().and_then(|of_go| add_go(&of_go, &mut sections));
     let (code, symbols) = (sections.code.take(), sections.symbols.take());
     let sframe = sections.sframe.take().filter(|_| isa == Isa::X86_64);
     let module = Module::new(Sections {
@@ -84,7 +83,7 @@ impl GoFunctions {
         let sections = (&Bytes(&self.table), Svma(self.code.address), &Bytes(&self.code));
         let bytes = go::function_frame(self.layout, sections, pc)?;
         let debug_frame = Some(Section { address: Svma(0), bytes });
-        Some(Module::new(Sections { debug_frame, ..Sections::default() }))
+        Some(Module::new(Sections { debug_frame, isa: self.layout.isa, ..Sections::default() }))
     }
 }
 

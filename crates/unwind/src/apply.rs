@@ -77,7 +77,7 @@ pub(crate) fn apply<A: Architecture, M: Memory>(
             }
             Err(fault) if register == A::PC || register == A::SP => return Err(end(fault)),
             // Same case as in `Walker::fp`.
-            Err(Fault::Memory(_)) if is_saved_below(rule, cfa, registers) => {}
+            Err(Fault::Memory(_)) if is_saved_below(register, rule, cfa, registers) => {}
             // Whether this register matters shows when it is needed.
             Err(_) => caller.registers.forget(register),
         }
@@ -126,8 +126,20 @@ fn behind_return_address<A: Architecture>(row: &Row, cfa: u64) -> Option<u64> {
 }
 
 /// Returns whether a rule places a register in a slot that an epilogue has already popped.
-fn is_saved_below<A: Architecture>(rule: RegisterRule, cfa: u64, registers: &RegisterSet<A>) -> bool {
+fn is_saved_below<A: Architecture>(
+    register: u16,
+    rule: RegisterRule,
+    cfa: u64,
+    registers: &RegisterSet<A>,
+) -> bool {
+    let is_popped = if register == A::FP { is_popped_fp::<A> } else { is_popped };
     is_in_slot::<A>(rule, cfa, |slot| is_popped(slot, registers.sp()))
+}
+
+/// Returns whether the frame pointer's slot is popped. With a link register, the word above it has the return address and is popped along
+/// with it: Go keeps that word on top of the stack, and the frame pointer below.
+pub(crate) fn is_popped_fp<A: Architecture>(slot: Avma, sp: u64) -> bool {
+    is_popped(if A::LR.is_some() { slot.offset(A::WORD as i64) } else { slot }, sp)
 }
 
 /// Returns whether a rule places a register in a slot of this kind.
@@ -138,7 +150,7 @@ fn is_in_slot<A: Architecture>(rule: RegisterRule, cfa: u64, is_kind: impl Fn(Av
 /// Returns whether a slot is below the stack pointer by at most [`POPPED`] bytes. An epilogue has then popped its
 /// value, although the frame's rule still says that it is there, as GCC leaves it. The kernel copies no stack below
 /// the stack pointer.
-pub(crate) fn is_popped(slot: Avma, sp: u64) -> bool {
+fn is_popped(slot: Avma, sp: u64) -> bool {
     (1..=POPPED).contains(&sp.wrapping_sub(slot.0))
 }
 

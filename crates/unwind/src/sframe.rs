@@ -9,6 +9,7 @@ use core::ops::Range;
 
 use crate::address::Svma;
 use crate::go::entries::{Form, Writer, advance, sleb, uleb};
+use crate::isa::Isa;
 
 const MAGIC: u16 = 0xdee2;
 const AMD64_LITTLE_ENDIAN: u8 = 3;
@@ -66,7 +67,7 @@ struct FrameRow {
 /// is known, or has none of these functions.
 pub fn eh_frame(section: &[u8], address: Svma, mut wanted: impl FnMut(Svma) -> bool) -> Option<Vec<u8>> {
     let section = Section::read(section, address)?;
-    let mut out = Writer::new(Form::EhFrame, Vec::new());
+    let mut out = Writer::new(Isa::X86_64, Form::EhFrame, Vec::new());
     let empty = out.bytes.len();
     // Functions that share their rows are none that a compiler has made.
     let mut rows_left = section.bytes.len();

@@ -5,7 +5,7 @@
 use alloc::vec::Vec;
 
 use crate::address::Avma;
-use crate::apply::{Caller, Source, apply, is_in_link, is_popped};
+use crate::apply::{Caller, Source, apply, is_in_link, is_popped_fp};
 use crate::architecture::Architecture;
 use crate::cache::{Cache, Key};
 use crate::code::{CodeMap, Located};
@@ -317,7 +317,7 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
             match A::read_word(self.memory, slot) {
                 Ok(value) => self.registers.set(A::FP, value),
                 // Popped, where the rule of the first frame still says that it is saved: it has its value.
-                Err(_) if is_popped(slot, self.lowest) => {}
+                Err(_) if is_popped_fp::<A>(slot, self.lowest) => {}
                 Err(error) => {
                     self.registers.forget(A::FP);
                     return Err(error.into());

@@ -1,6 +1,14 @@
 //! Recognizes the prologues of Go functions: where the frame pointer is saved.
 
-use super::Bytes;
+use super::bytes::Bytes;
+use crate::isa::Isa;
+
+/// Instructions of aarch64, from the Arm architecture reference manual, C6.2: `stur x29, [sp, #-8]`, `sub x29, sp, #8`,
+/// `stp x29, x30, [x20, #-8]`, `mov sp, x20`.
+const SAVE: u32 = 0xf81f_83fd;
+pub(super) const POINT: u32 = 0xd100_23fd;
+const SAVE_BOTH: u32 = 0xa93f_fa9d;
+pub(super) const MOVE_STACK: u32 = 0x9100_029f;
 
 /// The text section.
 pub(super) struct Code<'a, B: ?Sized> {
@@ -29,8 +37,16 @@ impl<B: Bytes + ?Sized> Code<'_, B> {
         self.start.checked_add(self.bytes.len())
     }
 
-    /// Recognizes the instructions that set up a frame just after the stack pointer has moved, at `at`.
-    pub(super) fn frame(&self, at: u64) -> Option<Frame> {
+    /// Recognizes the instructions that set up a frame, where the stack pointer has just moved, at `at`.
+    pub(super) fn frame(&self, isa: Isa, at: u64) -> Option<Frame> {
+        match isa {
+            Isa::X86_64 => self.x86_64_frame(at),
+            Isa::Aarch64 => self.aarch64_frame(at),
+            Isa::Arm => None,
+        }
+    }
+
+    fn x86_64_frame(&self, at: u64) -> Option<Frame> {
         let frame = |saved: u64, points: u64| {
             Some(Frame { saved: at.checked_add(saved)?, points: at.checked_add(points)? })
         };
@@ -53,5 +69,24 @@ impl<B: Bytes + ?Sized> Code<'_, B> {
             }
             _ => None,
         }
+    }
+
+    /// A frame has the frame pointer's saved value just below the stack pointer and the return address on top of the stack, and the frame
+    /// pointer then points at them (`preprocess` in cmd/internal/obj/arm64/obj7.go).
+    fn aarch64_frame(&self, at: u64) -> Option<Frame> {
+        let (saved, points) =
+            match (self.word(at.checked_sub(8)?), self.word(at.checked_sub(4)?), self.word(at)?) {
+                (_, _, SAVE) if self.word(at.checked_add(4)?) == Some(POINT) => (4, 8),
+                (Some(SAVE_BOTH), Some(MOVE_STACK), POINT) => (0, 4),
+                _ => return None,
+            };
+        Some(Frame { saved: at.checked_add(saved)?, points: at.checked_add(points)? })
+    }
+
+    /// Reads an instruction of aarch64.
+    pub(super) fn word(&self, at: u64) -> Option<u32> {
+        let mut bytes = [0; 4];
+        let read = self.bytes.read_at(at.checked_sub(self.start)?, &mut bytes);
+        (read == bytes.len()).then(|| u32::from_le_bytes(bytes))
     }
 }

@@ -4,14 +4,26 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::{CALLER_AT_ENTRY, CALLER_IF_ANY, Way};
+use super::way::Way;
+use crate::isa::Isa;
+
+/// DWARF expression for the caller's program counter if the frame pointer may be 0 for want of a caller: the
+/// result is then 0 too.
+pub const CALLER_IF_ANY: &[u8] = &[
+    0x76, 0x00, 0x28, 0x04, 0x00, // bra +4 if rbp is not 0
+    0x30, 0x2f, 0x03, 0x00, // 0, and to the end
+    0x76, 0x08, 0x06, // the word at rbp + 8
+];
+
+/// DWARF expression for the caller's program counter before there is a frame: the word at rsp, or 0 if rbp is 0.
+pub const CALLER_AT_ENTRY: &[u8] = &[0x76, 0x00, 0x28, 0x04, 0x00, 0x30, 0x2f, 0x03, 0x00, 0x77, 0x00, 0x06];
 
 /// Register and offset in `struct ucontext` of rbp, rbx, r12 to r15 and the program counter; below, the stack
 /// pointer's offset.
 const SAVED: [(u8, u8); 7] = [(6, 120), (3, 128), (12, 72), (13, 80), (14, 88), (15, 96), (16, 168)];
 const SAVED_SP: u8 = 160;
 /// State at the start of a function.
-const AT_ENTRY: Way = Way::Sp { depth: 0, saved: false };
+const AT_ENTRY: Way = Way::Sp { depth: 0, frame: 0, saved: false };
 
 /// Section to write entries for. The formats differ in how an FDE refers to its CIE.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,6 +36,7 @@ pub(crate) enum Form {
 
 /// Writes entries.
 pub(crate) struct Writer {
+    isa: Isa,
     form: Form,
     pub(crate) bytes: Vec<u8>,
     /// Offset of the CIE that ordinary FDEs refer to.
@@ -33,9 +46,14 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Starts with the CIEs. In the common one, at first the CFA is rsp + 8, the return address is below it, and rbp is unchanged.
-    pub(crate) fn new(form: Form, bytes: Vec<u8>) -> Self {
-        let mut out = Self { form, common: bytes.len(), bytes, signal: 0 };
+    /// Starts with the CIEs. In the common one of x86_64, at first the CFA is rsp + 8, the return address is below it, and rbp is unchanged.
+    /// In that of aarch64, the CFA is sp, and both are in their registers.
+    pub(crate) fn new(isa: Isa, form: Form, bytes: Vec<u8>) -> Self {
+        let mut out = Self { isa, form, common: bytes.len(), bytes, signal: 0 };
+        if isa == Isa::Aarch64 {
+            out.entry(None, &[1, 0, 1, 0x78, 30, 0x0c, 31, 0, 0x08, 30, 0x08, 29]);
+            return out;
+        }
         // Version 1, no augmentation, factors 1 and -8, return addresses in column 16.
         out.entry(None, &[1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0x08, 6]);
         out.signal = out.bytes.len();
@@ -87,7 +105,10 @@ impl Writer {
         for (range, way) in rows {
             if *way != before {
                 advance(range.start - at, &mut body);
-                say(*way, before, &mut body);
+                match self.isa {
+                    Isa::Aarch64 => say_aarch64(*way, &mut body),
+                    _ => say(*way, before, &mut body),
+                }
                 (at, before) = (range.start, *way);
             }
         }
@@ -113,7 +134,28 @@ pub(crate) fn advance(ahead: u64, body: &mut Vec<u8>) {
     }
 }
 
-/// Appends the instructions that lead from one row to the next. Register 6 is rbp, 7 is rsp, and 16 is the return
+/// Appends the instructions of a row on aarch64. Register 29 is the frame pointer, 30 the link register, 31 the stack pointer.
+fn say_aarch64(way: Way, body: &mut Vec<u8>) {
+    let (base, cfa, frame, saved) = match way {
+        Way::Sp { depth, frame, saved } => (31, depth, frame, saved),
+        Way::Fp { frame } => (29, frame.saturating_add(8), frame, true),
+        Way::Root => return body.extend([0x07, 30]),
+        Way::Entry | Way::Unknown => return,
+    };
+    body.extend([0x0c, base]);
+    uleb(cfa, body);
+    let mut register = |register: u8, words: Option<u64>| match words {
+        Some(words) => {
+            body.push(0x80 | register);
+            uleb(words, body);
+        }
+        None => body.extend([0x08, register]),
+    };
+    register(30, (frame > 0).then_some(frame / 8));
+    register(29, saved.then_some(frame / 8 + 1));
+}
+
+/// Appends the instructions that lead from one row to the next on x86_64. Register 6 is rbp, 7 is rsp, and 16 is the return
 /// address.
 fn say(way: Way, before: Way, body: &mut Vec<u8>) {
     let cfa = |register: u8, offset: u64, body: &mut Vec<u8>| {
@@ -121,9 +163,9 @@ fn say(way: Way, before: Way, body: &mut Vec<u8>) {
         uleb(offset, body);
     };
     match way {
-        Way::Sp { depth, saved } => {
+        Way::Sp { depth, saved, .. } => {
             let was = match before {
-                Way::Sp { depth, saved } => Some((depth, saved)),
+                Way::Sp { depth, saved, .. } => Some((depth, saved)),
                 _ => None,
             };
             match was {
@@ -143,7 +185,7 @@ fn say(way: Way, before: Way, body: &mut Vec<u8>) {
                 body.extend(if saved { [0x86, 2] } else { [0x08, 6] });
             }
         }
-        Way::Fp => {
+        Way::Fp { .. } => {
             cfa(6, 16, body);
             by_expression(CALLER_IF_ANY, body);
             body.extend([0x86, 2]);

@@ -1,5 +1,5 @@
 //! Generates call-frame information for Go programs, whose own is not sufficient, from `.gopclntab`, the table that
-//! Go's tracebacks use (Go 1.18 and newer, x86_64).
+//! Go's tracebacks use (Go 1.18 and newer; x86_64 and aarch64).
 //!
 //! For each function, that table has the distance of the stack pointer from its value at the entry, instruction by
 //! instruction, and flags (`_func` in runtime/runtime2.go, `FuncFlag` in internal/abi/symtab.go). The output is a
@@ -13,12 +13,14 @@
 //! - Other functions that set the stack pointer arbitrarily have no rules from that instruction on.
 //!
 //! The frame pointer counts as saved where the code that saves it is recognized. Table and code are read on demand
-//! ([`Bytes`]): in large programs they take a hundred megabytes. Names and lines are not read here. aarch64, whose
-//! table is similar, is not supported.
+//! ([`Bytes`]): in large programs they take a hundred megabytes. Names and lines are not read here.
 
+mod aarch64;
+mod bytes;
 mod code;
 pub(crate) mod entries;
 mod table;
+mod way;
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -26,66 +28,13 @@ use core::ops::Range;
 use self::code::{Code, Frame};
 use self::entries::{Form, Writer};
 use self::table::{Function, Table};
+use self::way::Way;
 
+pub use self::bytes::Bytes;
+pub use self::entries::{CALLER_AT_ENTRY, CALLER_IF_ANY};
 pub use self::table::Layout;
 use crate::address::Svma;
-
-/// DWARF expression for the caller's program counter if the frame pointer may be 0 for want of a caller: the
-/// result is then 0 too.
-pub const CALLER_IF_ANY: &[u8] = &[
-    0x76, 0x00, 0x28, 0x04, 0x00, // bra +4 if rbp is not 0
-    0x30, 0x2f, 0x03, 0x00, // 0, and to the end
-    0x76, 0x08, 0x06, // the word at rbp + 8
-];
-
-/// DWARF expression for the caller's program counter before there is a frame: the word at rsp, or 0 if rbp is 0.
-pub const CALLER_AT_ENTRY: &[u8] = &[0x76, 0x00, 0x28, 0x04, 0x00, 0x30, 0x2f, 0x03, 0x00, 0x77, 0x00, 0x06];
-
-/// Contents of a section, wherever they are stored.
-pub trait Bytes {
-    /// Fills `into` with the bytes from `offset` on, and returns how many were read: fewer at the end of the section
-    /// or if they cannot be read.
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> usize;
-
-    /// Returns the length in bytes.
-    fn len(&self) -> u64;
-
-    /// Returns whether the section is empty.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-impl Bytes for [u8] {
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> usize {
-        let rest = usize::try_from(offset).ok().and_then(|offset| self.get(offset..)).unwrap_or_default();
-        let length = rest.len().min(into.len());
-        for (to, from) in into.iter_mut().zip(rest) {
-            *to = *from;
-        }
-        length
-    }
-
-    fn len(&self) -> u64 {
-        <[u8]>::len(self) as u64
-    }
-}
-
-/// Method to find the caller.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// The stack pointer is `depth` bytes below its value at the entry. `saved`: the frame pointer is saved just
-    /// above the frame.
-    Sp { depth: u64, saved: bool },
-    /// Through the frame pointer; if that is 0, the function has no caller.
-    Fp,
-    /// Stack and frame pointer are as at the entry; if the frame pointer is 0, the function has no caller.
-    Entry,
-    /// The function has no caller.
-    Root,
-    /// Unknown.
-    Unknown,
-}
+use crate::isa::Isa;
 
 /// Approximate size of an entry in bytes.
 const ENTRY: usize = 56;
@@ -122,7 +71,7 @@ pub fn function_frame<B: Bytes + ?Sized>(
     pc: Svma,
 ) -> Option<Vec<u8>> {
     let table = Table::of(layout, table, Code { start: text.0, bytes: code });
-    let mut out = Writer::new(Form::DebugFrame, Vec::new());
+    let mut out = Writer::new(layout.isa, Form::DebugFrame, Vec::new());
     write(&table, &function(&table, pc)?, &mut Vec::new(), &mut out);
     Some(out.bytes)
 }
@@ -158,7 +107,7 @@ pub fn eh_frame<B: Bytes + ?Sized>(
 fn rules<B: Bytes + ?Sized>(table: &Table<'_, B>, form: Form, mut before: Vec<u8>) -> Vec<u8> {
     // Reserve beforehand, because growing would hold two copies for a moment. Pages that stay unused take no memory.
     let _ = before.try_reserve_exact(table.count().saturating_mul(ENTRY));
-    let mut out = Writer::new(form, before);
+    let mut out = Writer::new(table.layout.isa, form, before);
     let mut rows = Vec::new();
     let mut end = 0;
     let mut functions = table.each().peekable();
@@ -197,8 +146,13 @@ fn write<B: Bytes + ?Sized>(
 /// Computes the rows of a function.
 fn each_row<B: Bytes + ?Sized>(table: &Table<'_, B>, function: &Function, rows: &mut Vec<(Range<u64>, Way)>) {
     rows.clear();
+    let isa = table.layout.isa;
     let first = table.steps(function).find(|&(_, depth)| depth > 0);
-    let frame = first.and_then(|(range, _)| table.code.frame(range.start));
+    let frame = first.as_ref().and_then(|(range, _)| table.code.frame(isa, range.start));
+    if isa == Isa::Aarch64 && function.writes_sp() && !function.is_root() {
+        return aarch64::each_row(table.code, function, table.steps(function), frame, rows);
+    }
+    let size = first.filter(|_| isa == Isa::Aarch64).map_or(0, |(_, depth)| depth);
     for (range, depth) in table.steps(function) {
         let Frame { saved, points } =
             frame.filter(|_| depth >= 8).unwrap_or(Frame { saved: u64::MAX, points: u64::MAX });
@@ -206,7 +160,8 @@ fn each_row<B: Bytes + ?Sized>(table: &Table<'_, B>, function: &Function, rows: 
         for end in [saved, points, range.end] {
             let end = end.min(range.end);
             if start < end {
-                let way = way(function, depth, start >= saved, start >= points, frame.is_some());
+                let size = if depth > 0 { size } else { 0 };
+                let way = way(function, (depth, size), start >= saved, start >= points, frame.is_some());
                 rows.push((start..end, way));
                 start = end;
             }
@@ -214,19 +169,19 @@ fn each_row<B: Bytes + ?Sized>(table: &Table<'_, B>, function: &Function, rows: 
     }
 }
 
-/// Returns how to find the caller at this depth of the stack pointer. `saved`, `points`: the frame pointer is saved,
-/// and points at its saved value.
-fn way(function: &Function, depth: u64, saved: bool, points: bool, has_frame: bool) -> Way {
+/// Returns how to find the caller at this depth of the stack pointer and with this size of the frame (of [`Way::Sp`]). `saved`, `points`: the
+/// frame pointer is saved, and points at its saved value.
+fn way(function: &Function, (depth, frame): (u64, u64), saved: bool, points: bool, has_frame: bool) -> Way {
     if function.is_root() {
         return Way::Root;
     }
     match (function.writes_sp(), depth) {
-        (false, _) => Way::Sp { depth, saved },
+        (false, _) => Way::Sp { depth, frame, saved },
         (true, 0) if function.is_morestack() => Way::Entry,
         // Same state as at the entry, both before the frame is set up and after it is removed.
-        (true, 0) if has_frame => Way::Sp { depth, saved },
-        (true, 1..) if points && function.switches_stacks() => Way::Fp,
-        (true, 1..) if has_frame && !points => Way::Sp { depth, saved },
+        (true, 0) if has_frame => Way::Sp { depth, frame, saved },
+        (true, 1..) if points && function.switches_stacks() => Way::Fp { frame },
+        (true, 1..) if has_frame && !points => Way::Sp { depth, frame, saved },
         _ => Way::Unknown,
     }
 }

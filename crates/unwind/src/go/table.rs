@@ -5,8 +5,9 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::Bytes;
+use super::bytes::Bytes;
 use super::code::Code;
+use crate::isa::Isa;
 
 /// Magic numbers of Go 1.18 and 1.20, each with the offset of a function's flags (internal/abi/symtab.go). Go 1.20
 /// put the function's line before its flags.
@@ -36,6 +37,8 @@ pub struct Layout {
     flag: u64,
     /// Address that function addresses are relative to.
     base: u64,
+    /// Architecture of the code.
+    pub isa: Isa,
 }
 
 /// The table and the code that it describes.
@@ -65,13 +68,16 @@ impl<'a, B: Bytes + ?Sized> Table<'a, B> {
     pub(super) fn read(bytes: &'a B, code: Code<'a, B>) -> Option<Self> {
         let magic = u32_at(bytes, 0)?;
         let &(_, flag) = MAGICS.iter().find(|&&(known, _)| known == magic)?;
-        // Instruction alignment 1 and pointer size 8: x86_64.
-        if array(bytes, 6)? != [1, 8] {
-            return None;
-        }
+        // Instruction alignment and pointer size.
+        let isa = match array(bytes, 6)? {
+            [1, 8] => Isa::X86_64,
+            [4, 8] => Isa::Aarch64,
+            _ => return None,
+        };
         let word = |index: u64| u64_at(bytes, 8 + 8 * index);
         let (functions, names, steps, list) = (word(0)?, word(3)?, word(6)?, word(7)?);
-        let table = Self { bytes, layout: Layout { functions, names, steps, list, flag, base: 0 }, code };
+        let table =
+            Self { bytes, layout: Layout { functions, names, steps, list, flag, base: 0, isa }, code };
         // Go 1.26 and newer do not store the start of the code, as position-independent programs do not either.
         let stated = u64_at(bytes, 24).filter(|&at| at != 0);
         [stated, Some(code.start)]
@@ -105,7 +111,7 @@ impl<'a, B: Bytes + ?Sized> Table<'a, B> {
         let probes: Vec<u64> = distances.each().take(TRIED).filter_map(begins).take(PROBES).collect();
         let places = (0..self.code.bytes.len()).step_by(FUNCTION_ALIGNMENT);
         let is_likely = |&at: &u64| {
-            let missing = |&&probe: &&u64| reach.frame(at.saturating_add(probe)).is_none();
+            let missing = |&&probe: &&u64| reach.frame(self.layout.isa, at.saturating_add(probe)).is_none();
             probes.iter().filter(missing).nth(probes.len() / 5).is_none()
         };
         let likely = places.filter(|at| !probes.is_empty() && is_likely(at)).take(MAX_BASES);
@@ -170,7 +176,7 @@ impl<'a, B: Bytes + ?Sized> Table<'a, B> {
             let steps = self.steps(&function).map(|(range, depth)| (range.start, depth));
             let Some((at, 8..)) = { steps }.find(|&(_, depth)| depth > 0) else { continue };
             framed += 1;
-            seen += usize::from(self.code.frame(at).is_some());
+            seen += usize::from(self.code.frame(self.layout.isa, at).is_some());
         }
         framed > 0 && seen * 10 >= framed * 8
     }
@@ -180,12 +186,13 @@ impl<'a, B: Bytes + ?Sized> Table<'a, B> {
     pub(super) fn steps(&self, function: &Function) -> impl Iterator<Item = (Range<u64>, u64)> + use<'a, B> {
         let Range { start: begin, end } = function.range;
         let (mut pc, mut depth) = (begin, -1_i64);
+        let unit = if self.layout.isa == Isa::Aarch64 { 4 } else { 1 };
         let mut rest = Varints { bytes: self.bytes, next: function.steps, window: [0; STEPS], read: 0..0 };
         core::iter::from_fn(move || {
             let change = rest.next().filter(|&change| change != 0 || pc == begin)?;
             depth += i64::from(-((change & 1) as i32) ^ (change >> 1) as i32);
             let start = pc;
-            pc = pc.checked_add(rest.next()?.into())?.min(end);
+            pc = pc.checked_add(u64::from(rest.next()?) * unit)?.min(end);
             (start < pc).then_some((start..pc, u64::try_from(depth).ok()?))
         })
     }
