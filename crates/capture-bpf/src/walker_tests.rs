@@ -326,7 +326,13 @@ fn compare<A: Architecture>(tools: &Tools, walker: &Path, folder: &Path, options
     }
     // The walker in Rust alone finds out what an innermost function without rules has done with a return address that calls leave in a
     // register.
-    let innermost = |frames: &[u64]| frames.first().is_some_and(is_made) && A::LR.is_some();
+    let has_rules = |frame: &u64| match recorded.locate(Avma(frame & !FRAME_NO_RETURN)) {
+        Located::Module { module, bias } => {
+            matches!(module.row(Avma(frame & !FRAME_NO_RETURN).to_svma(bias)), Ok(Some(_)))
+        }
+        _ => false,
+    };
+    let innermost = |frames: &[u64]| frames.first().is_some_and(|frame| !has_rules(frame)) && A::LR.is_some();
     let all = found.iter().filter(|(_, frames)| !innermost(frames)).count();
     println!("{options:?}: of {all} to the root {reached:?}");
     let why: Vec<u32> = found.iter().map(|found| found.0).collect();
