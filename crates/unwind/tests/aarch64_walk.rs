@@ -190,6 +190,17 @@ fn code_without_rules_or_mapping_has_its_caller_in_the_link_register() {
     assert_eq!(run(48, &[], &start(0x10, NOWHERE, 7)).1, End::NotMapped);
 }
 
+/// The kernel replaces a probed return address by that of its breakpoint, in the last page of user memory.
+#[test]
+fn returns_that_are_probed_end_the_stack_with_that_reason() {
+    for page in [(1_u64 << 48) - (4 << 10), (1 << 48) - (16 << 10), (1 << 52) - (64 << 10)] {
+        let (frames, end) = run(52, &[], &start(LEAF, page, 0));
+        assert_eq!((pcs(&frames), end), (vec![LEAF], End::ProbedReturn), "{page:x}");
+    }
+    let (_, end) = run(52, &[], &start(LEAF, (1 << 48) - 0x2000, 0));
+    assert_eq!(end, End::NotMapped);
+}
+
 #[test]
 fn files_for_other_architectures_are_not_believed() {
     let mut process = process(48);

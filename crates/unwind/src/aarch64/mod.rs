@@ -25,6 +25,9 @@ pub use signal::is_trampoline_row;
 
 pub use numbers::{COUNT, FP, PC, SP, X29, X30};
 
+/// Bits of an address in the smallest user memory that Linux can be built for.
+const SMALLEST_USER_MEMORY: u32 = 36;
+
 /// Marker type for 64-bit ARM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aarch64;
@@ -63,6 +66,14 @@ impl Architecture for Aarch64 {
         memory: &mut M,
     ) -> Option<(Registers, Avma)> {
         if is_trampoline_row(row) { signal::context(registers, memory) } else { None }
+    }
+
+    /// The last page of user memory (xol_add_vma in kernel/events/uprobes.c), of 4, 16 or 64 KiB below a power of two.
+    fn is_probed_return(pc: u64) -> bool {
+        [12, 14, 16].iter().any(|bits| {
+            let end = pc.wrapping_add(1 << bits);
+            end.is_power_of_two() && end >= 1 << SMALLEST_USER_MEMORY
+        })
     }
 
     fn may_land(row: &Row) -> bool {
