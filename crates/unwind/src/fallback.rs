@@ -78,7 +78,8 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         match self.code.runtime_rule(&frame, self.memory) {
             RuntimeRule::None => None,
             RuntimeRule::Unknown => {
-                let found = if is_return { None } else { self.by_edge() };
+                let found =
+                    if is_return { None } else { self.by_edge().or_else(|| self.by_code_ahead(false)) };
                 Some(found.ok_or(End::NoUnwindInfo))
             }
             RuntimeRule::Caller(caller) => Some(self.by_runtime_rule(caller)),

@@ -3,7 +3,8 @@
 //! Compiled code has frames of one size, which its blob states, and saves the frame pointer below the return address; in between it uses the register for
 //! other things. The interpreter keeps a frame pointer. Assembly mostly does.
 //!
-//! A thread may be interrupted before the frame is set up or after it is gone, and what the instructions there do is known for x86-64 only.
+//! A thread may be interrupted before the frame is set up or after it is gone. What the instructions there do is known for x86-64; on aarch64 the
+//! unwinder follows them up to the return, so that it is enough to know that there is no frame.
 
 use std::ops::Range;
 
@@ -17,11 +18,14 @@ use super::blob::{Blob, Kind};
 use super::heap::CodeHeaps;
 use super::layout::Layout;
 use super::statements::text;
+use super::{aarch64, x86_64};
 
 /// Largest distance of a frame pointer from the stack pointer.
 const MAX_DISTANCE: u64 = 1 << 20;
 /// No code is below this address.
 const MIN_CODE: u64 = 1 << 16;
+/// Bits of an address of user memory.
+const USER_BITS: u32 = if IS_AARCH64 { 52 } else { 47 };
 /// Most words that compiled code pushes.
 const MAX_PUSHED: u64 = 16;
 /// Most bytes of instructions that set up a frame.
@@ -34,6 +38,9 @@ const MAX_CODELETS: usize = 1 << 12;
 const ENTRY: &str = "method entry point";
 /// Offset from an interpreted frame's pointer of its caller's stack pointer (frame_x86.hpp, frame_aarch64.hpp).
 const SENDER: u64 = 8;
+
+/// Whether the processes are of aarch64, which are those of this machine.
+const IS_AARCH64: bool = cfg!(target_arch = "aarch64");
 
 /// The memory of a process, and its stack as it was.
 struct Asked<'a, 'p> {
@@ -97,7 +104,7 @@ impl Asked<'_, '_> {
             return edge;
         }
         let end = self.frame.sp.0.checked_add(blob.frame)?;
-        let end = if self.frame.is_return { end } else { self.end_above_pushed(end)? };
+        let end = if self.frame.is_return || IS_AARCH64 { end } else { self.end_above_pushed(end)? };
         Some(caller(end - 8, end, Some(end - 16)))
     }
 
@@ -121,16 +128,18 @@ impl Asked<'_, '_> {
     /// The rule where an innermost frame is not set up yet, or gone already. The inner `None`: it is not known.
     fn edge(&self, blob: &Blob) -> Option<Option<RuntimeCaller>> {
         let pc = self.frame.pc.0;
-        if !cfg!(target_arch = "x86_64") {
-            return (pc < blob.frame_complete).then_some(None);
+        if IS_AARCH64 {
+            let mut code = [0; 4 * aarch64::MOST_LEAVING];
+            let mut is_left = || self.memory.read(pc, &mut code) && aarch64::leaves(&code);
+            return (pc < blob.frame_complete || is_left()).then_some(None);
         }
         if pc >= blob.frame_complete {
             let mut code = [0; 48];
             let length = blob.code.end.saturating_sub(pc).min(code.len() as u64) as usize;
             let code = code.get_mut(..length)?;
-            return match self.memory.read(pc, code).then(|| x86::leaves(code))?? {
-                x86::Left::Bare => Some(Some(self.bare())),
-                x86::Left::Pushed => Some(Some(self.pushed())),
+            return match self.memory.read(pc, code).then(|| x86_64::leaves(code))?? {
+                x86_64::Left::Bare => Some(Some(self.bare())),
+                x86_64::Left::Pushed => Some(Some(self.pushed())),
             };
         }
         let length = (blob.frame_complete - blob.code.start).min(MAX_PROLOGUE);
@@ -139,7 +148,7 @@ impl Asked<'_, '_> {
             return Some(None);
         }
         let at = blob.frame_complete - length;
-        let (make, is_pushed) = x86::makes_frame(&code, blob.frame)?;
+        let (make, is_pushed) = x86_64::makes_frame(&code, blob.frame)?;
         let make = at + make as u64;
         match pc.cmp(&make) {
             std::cmp::Ordering::Less => Some(Some(self.bare())),
@@ -168,9 +177,6 @@ impl Asked<'_, '_> {
 
     /// The rule where code that is entered by calls has no frame of its own yet.
     fn interpreter_edge(&mut self) -> Option<Option<RuntimeCaller>> {
-        if !cfg!(target_arch = "x86_64") {
-            return None;
-        }
         let pc = self.frame.pc.0;
         if self.heaps.entries.is_none() {
             self.heaps.entries = entries(self.memory, self.layout, self.bias).ok();
@@ -180,7 +186,11 @@ impl Asked<'_, '_> {
         if !self.memory.read(entry.start, &mut code) {
             return Some(None);
         }
-        let push = x86::pushes_pointer(&code).map(|at| entry.start + at as u64);
+        if IS_AARCH64 {
+            let save = aarch64::saves_pointer(&code).map(|at| entry.start + at as u64);
+            return save.is_none_or(|save| pc <= save + 4).then_some(None);
+        }
+        let push = x86_64::pushes_pointer(&code).map(|at| entry.start + at as u64);
         match push {
             Some(push) if pc > push + 1 => None,
             Some(push) if pc == push + 1 => Some(Some(self.pushed())),
@@ -193,6 +203,9 @@ impl Asked<'_, '_> {
 
     /// A frame of assembly.
     fn stub(&mut self, blob: &Blob) -> Option<RuntimeCaller> {
+        if !self.frame.is_return && IS_AARCH64 {
+            return None;
+        }
         if !self.frame.is_return {
             let sp = self.frame.sp.0;
             for (slot, is_pushed) in [(sp, false), (sp.wrapping_add(8), true)] {
@@ -226,23 +239,29 @@ impl Asked<'_, '_> {
     fn calls(&self, word: u64, range: &Range<u64>) -> bool {
         let Some(begin) = word.checked_sub(5) else { return false };
         let bytes: Result<[u8; 5], Unreadable> = head(self.memory, begin);
-        bytes.is_ok_and(|bytes| x86::call_target(&bytes, word).is_some_and(|target| range.contains(&target)))
+        bytes.is_ok_and(|bytes| {
+            x86_64::call_target(&bytes, word).is_some_and(|target| range.contains(&target))
+        })
     }
 
     /// Whether a frame with a frame pointer may return to an address. After a call it has one, so that it returns to any code: the unwinder asks for that.
     fn may_return_to(&mut self, word: u64) -> bool {
-        let may_be_code = word >= MIN_CODE && word >> 47 == 0;
+        let may_be_code = word >= MIN_CODE && word >> USER_BITS == 0;
         may_be_code && (self.frame.is_return || self.is_returned_to(word))
     }
 
     /// Whether an address may be one that a call returns to. The interpreter pushes addresses in itself.
     fn is_returned_to(&mut self, word: u64) -> bool {
-        let Some(begin) = word.checked_sub(7) else { return false };
         let of = (self.layout, self.bias);
         if self.heaps.is_in(self.memory, of, word.wrapping_sub(1), Kind::Interpreter) {
             return true;
         }
-        head(self.memory, begin).is_ok_and(|bytes| x86::ends_in_call(&bytes))
+        if IS_AARCH64 {
+            let before: Result<[u8; 4], Unreadable> = head(self.memory, word.wrapping_sub(4));
+            return before.is_ok_and(aarch64::is_call);
+        }
+        let Some(begin) = word.checked_sub(7) else { return false };
+        head(self.memory, begin).is_ok_and(|bytes| x86_64::ends_in_call(&bytes))
     }
 }
 
@@ -268,113 +287,4 @@ fn entries(memory: &dyn Memory, layout: &Layout, bias: u64) -> Result<Vec<Range<
         at = next;
     }
     Ok(entries)
-}
-
-/// Instructions of x86-64 by which HotSpot enters and leaves functions.
-mod x86 {
-    /// The stack of a function that is about to return.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub(super) enum Left {
-        /// The return address is on top.
-        Bare,
-        /// The frame pointer is, and the return address above it.
-        Pushed,
-    }
-
-    /// Whether code leaves its frame without touching the stack pointer first, but for popping the frame pointer.
-    pub(super) fn leaves(mut code: &[u8]) -> Option<Left> {
-        /// Instructions before the return: whether a safepoint is requested is asked, and registers are cleared.
-        const BETWEEN: usize = 4;
-        let mut left = Left::Bare;
-        if let Some(rest) = code.strip_prefix(&[0x5d]) {
-            (left, code) = (Left::Pushed, rest);
-        }
-        for _ in 0..=BETWEEN {
-            code = match code {
-                [0xc3 | 0xc2, ..] | [0xf3, 0xc3, ..] => return Some(left),
-                // cmp offset(%r15),%rsp
-                [0x49, 0x3b, 0xa7, _, _, _, _, rest @ ..] | [0x49, 0x3b, 0x67, _, rest @ ..] => rest,
-                // ja
-                [0x0f, 0x87, _, _, _, _, rest @ ..] => rest,
-                // mov offset(%r15),%r10; test %eax,(%r10)
-                [0x4d, 0x8b, 0x97, _, _, _, _, rest @ ..] | [0x41, 0x85, 0x02, rest @ ..] => rest,
-                // test %eax,offset(%rip)
-                [0x85, 0x05, _, _, _, _, rest @ ..] => rest,
-                // vzeroupper
-                [0xc5, 0xf8, 0x77, rest @ ..] => rest,
-                _ => return None,
-            };
-        }
-        None
-    }
-
-    /// Offset of the instruction that lowers the stack pointer to make a frame of that many bytes, and whether the frame pointer was pushed before.
-    pub(super) fn makes_frame(code: &[u8], frame: u64) -> Option<(usize, bool)> {
-        let makes = |rest: &[u8]| -> Option<u64> {
-            match *rest {
-                [0x48, 0x83, 0xec, bytes, ..] => Some(bytes.into()),
-                [0x48, 0x81, 0xec, a, b, c, d, ..] => Some(u32::from_le_bytes([a, b, c, d]).into()),
-                _ => None,
-            }
-        };
-        (0..code.len()).find_map(|at| {
-            let bytes = makes(code.get(at..)?)?;
-            let is_pushed = bytes + 16 == frame && at > 0 && code.get(at - 1) == Some(&0x55);
-            (is_pushed || bytes + 8 == frame).then_some((at, is_pushed))
-        })
-    }
-
-    /// Offset of the instruction that pushes the frame pointer, before the one that sets it.
-    pub(super) fn pushes_pointer(code: &[u8]) -> Option<usize> {
-        code.windows(4).position(|four| matches!(four, [0x55, 0x48, 0x8b, 0xec] | [0x55, 0x48, 0x89, 0xe5]))
-    }
-
-    /// The target of a direct call that ends at an address.
-    pub(super) fn call_target(bytes: &[u8; 5], end: u64) -> Option<u64> {
-        let [0xe8, a, b, c, d] = *bytes else { return None };
-        Some(end.wrapping_add_signed(i32::from_le_bytes([a, b, c, d]).into()))
-    }
-
-    /// Whether these bytes end in a call.
-    pub(super) fn ends_in_call(bytes: &[u8; 7]) -> bool {
-        let is_call = |modrm: u8| modrm & 0x38 == 0x10;
-        match *bytes {
-            [_, _, 0xe8, ..] => true,
-            [.., 0xff, modrm] if (0xd0..=0xd7).contains(&modrm) => true,
-            [.., 0xff, modrm] if is_call(modrm) && modrm < 0x40 && modrm & 7 != 4 && modrm & 7 != 5 => true,
-            [.., 0xff, modrm, _] if is_call(modrm) && (0x40..0x80).contains(&modrm) => true,
-            [.., 0xff, modrm, _, _] if is_call(modrm) && (0x40..0x80).contains(&modrm) && modrm & 7 == 4 => {
-                true
-            }
-            [_, 0xff, modrm, ..] if is_call(modrm) && (0x80..0xc0).contains(&modrm) => true,
-            [0xff, modrm, ..] if is_call(modrm) && (0x80..0xc0).contains(&modrm) && modrm & 7 == 4 => true,
-            _ => false,
-        }
-    }
-
-    #[cfg(test)]
-    mod tests {
-        use super::*;
-
-        #[test]
-        fn edges_of_functions_are_recognized() {
-            let poll = [0x49, 0x3b, 0xa7, 0x58, 3, 0, 0, 0x0f, 0x87, 1, 0, 0, 0, 0xc3];
-            assert_eq!(leaves(&poll), Some(Left::Bare));
-            assert_eq!(leaves(&[&[0x5d], &poll[..]].concat()), Some(Left::Pushed));
-            assert_eq!(leaves(&[&[0x48, 0x83, 0xc4, 0x10, 0x5d], &poll[..]].concat()), None, "not left yet");
-            let entry = [0x89, 0x84, 0x24, 0, 0xc0, 0xfe, 0xff, 0x55, 0x48, 0x83, 0xec, 0x20];
-            assert_eq!(makes_frame(&entry, 0x30), Some((8, true)));
-            assert_eq!(makes_frame(&[0x48, 0x81, 0xec, 0x18, 1, 0, 0], 0x120), Some((0, false)));
-            assert_eq!(makes_frame(&entry, 0x38), None, "another frame");
-            assert_eq!(pushes_pointer(&[0x50, 0x55, 0x48, 0x8b, 0xec]), Some(1));
-        }
-
-        #[test]
-        fn calls_are_recognized() {
-            assert_eq!(call_target(&[0xe8, 0xfb, 0xff, 0xff, 0xff], 100), Some(95));
-            assert!(ends_in_call(&[0, 0, 0xe8, 1, 2, 3, 4]));
-            assert!(ends_in_call(&[0, 0, 0, 0, 0, 0xff, 0xd0]));
-            assert!(!ends_in_call(&[0, 0, 0, 0, 0, 0xff, 0xe0]), "a jump");
-        }
-    }
 }

@@ -11,6 +11,7 @@
 //!
 //! Not supported: other virtual machines (OpenJ9, GraalVM's native images), and code that was compiled ahead of time.
 
+mod aarch64;
 mod blob;
 mod frames;
 mod heap;
@@ -21,6 +22,7 @@ mod methods;
 mod numbers;
 mod scopes;
 mod statements;
+mod x86_64;
 
 use std::fs::File;
 use std::sync::OnceLock;
