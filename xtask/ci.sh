@@ -48,6 +48,7 @@ step cargo check --manifest-path crates/unwind/no_std/Cargo.toml --target-dir "$
 step env PLUMB_FUZZ_SECONDS=30 cargo test --workspace --test smoke -- --nocapture
 step env QUICK=1 make test-kernels
 step make test-arm KERNELS=6.12-arm64 FEATURES='record_all record_bpf python off_cpu uprobe_bpf tracepoint_bpf stat kernel_calls kernel_advice trace stack agent load'
+step xtask/kernels/oracle.sh
 built=$(cd "${CARGO_TARGET_DIR:-target}/debug" && pwd)
 page() {
     step xtask/web.sh

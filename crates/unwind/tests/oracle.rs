@@ -100,7 +100,10 @@ fn check_from(name: &str, command: &mut Command, from: Option<&str>, cap: u64) -
     // Only GCC's rules for realigned stacks are corrected, and those of glibc's lazy binding on aarch64.
     let is_corrected = name.contains("AVX2") || cfg!(target_arch = "aarch64");
     assert!(report.mended.is_empty() || is_corrected, "proven wrong, yet found: {:#?}", report.mended);
-    assert!(report.controls > 0 || report.instructions < 5000, "{name}: stacks that were found are examined");
+    // On a slow emulated processor the vDSO reads the clock again and again, as the kernel changes it between two of its steps.
+    let may_wait = name.contains("vdso") && cfg!(target_arch = "aarch64");
+    let is_examined = report.controls > 0 || report.instructions < 5000;
+    assert!(is_examined || may_wait, "{name}: stacks that were found are examined");
     assert!(report.instructions > 1000, "{name}: only {} instructions", report.instructions);
     // The rest is code that rewrites its own frames: longjmp, and landing an exception.
     let least = if cfg!(target_arch = "aarch64") { 99.9 } else { 98.0 };
