@@ -69,6 +69,9 @@ impl<'s, A: Architecture> CopiedStack<'s, A> {
             end = self.walk_once(stack, space);
         }
         let is_live = stack.processes.scope.is_live();
+        if end == End::StackUnreadable && is_live {
+            self.copy.touch_untouched();
+        }
         if let Some((thread, _)) = stack.thread(space) {
             thread.stacks.begin_stitching(time_ns, end, is_live);
             if end == End::BeyondCopy

@@ -1,5 +1,7 @@
 //! The copy of the top of a stack that comes with a sample, as memory to unwind in.
 
+use std::ops::RangeInclusive;
+
 use plumb_process::read_memory;
 use plumb_unwind::{Avma, Memory, ReadError, Window};
 
@@ -17,6 +19,10 @@ pub(crate) struct StackCopy<'a> {
     missed: Option<u64>,
 }
 
+/// The largest copy that the kernel makes.
+const MAX_COPY: u64 = 64 << 10;
+/// The smallest page.
+const PAGE: usize = 4096;
 /// No frame is larger, so an address further away is on another stack: the usual limit of a whole stack.
 const MAX_FRAME: u64 = 8 << 20;
 
@@ -45,6 +51,23 @@ impl<'a> StackCopy<'a> {
     /// Whether the last address that could not be read is on another stack.
     pub(crate) fn missed_elsewhere(&self) -> bool {
         self.missed.is_some_and(|at| self.is_elsewhere(at))
+    }
+
+    /// The addresses from the copy's end to the last one that could not be read, if the copy ended early, at a page that was never touched, and a
+    /// copy of the largest size would reach so far.
+    fn untouched(&self) -> Option<RangeInclusive<u64>> {
+        let end = self.base.saturating_add(self.bytes.len() as u64);
+        let missed = self.missed.filter(|&at| self.is_above(at) && at - self.base < MAX_COPY)?;
+        (!self.full).then_some(end..=missed)
+    }
+
+    /// Reads the pages at which the copy ended early from the running process, so that they are there when the stack is copied next: each then is the
+    /// kernel's page of zeros, and takes no memory.
+    pub(crate) fn touch_untouched(&self) {
+        let Some((pid, range)) = self.running.zip(self.untouched()) else { return };
+        for at in range.step_by(PAGE) {
+            read_memory(pid, at, &mut [0]);
+        }
     }
 
     /// Whether an address is too far from the copy to be on the same stack.
@@ -103,6 +126,7 @@ mod tests {
         assert_eq!(copy.read_u64(Avma(0x1000 + (64 << 20))), Err(ReadError::Unreadable));
         assert!(copy.missed_elsewhere());
         let mut whole = StackCopy::new(0x1000, &bytes, false, None);
-        assert_eq!(whole.read_u64(Avma(0x1020)), Err(ReadError::Unreadable), "the stack ends there");
+        assert_eq!(whole.read_u64(Avma(0x1020)), Err(ReadError::Unreadable), "the copy ends there");
+        assert_eq!((whole.untouched(), copy.untouched()), (Some(0x1020..=0x1020), None));
     }
 }
