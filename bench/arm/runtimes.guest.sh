@@ -9,7 +9,7 @@ one() {
     shift
     case " ${only:-$name} " in *" $name "*) ;; *) return ;; esac
     for capture in perf bpf; do
-        timeout 300 /bin/plumb record -F 499 --capture $capture -o r.plumb -- "$@" >out 2>err || { echo "FAILED $name"; tail -n 5 err; continue; }
+        timeout 300 /bin/plumb record -F "${rate:-499}" --capture $capture -o r.plumb -- "$@" >out 2>err || { echo "FAILED $name"; tail -n 5 err; continue; }
         echo "BEGIN $name $capture"
         grep -E '^plumb:|TRUTH' err
         cat out

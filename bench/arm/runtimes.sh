@@ -2,7 +2,7 @@
 # Records functions of Python, PHP, Ruby, Perl, JavaScript and Java in emulated arm64 machines, and holds their shares against what the programs measured of
 # themselves.   runtimes.sh [KERNEL]    a kernel of xtask/kernels/boot.sh [6.12-arm64]
 # Systems and programs are those of root.sh; besides it, Node.js comes from npm and OpenJDK from Debian. Classes are compiled by the javac on the path.
-# PLUMB_ARM64, WORK: as for run.sh. RUNTIMES: machines to boot, each with the runtimes of one word, such as "node24 java21,java25".
+# PLUMB_ARM64, WORK: as for run.sh. RATE: samples a second [499]. RUNTIMES: machines to boot, each with the runtimes of one word, such as "node24 java21,java25".
 set -eu
 cd "$(dirname "$0")/../.."
 work=${WORK:-${TMPDIR:-/tmp}/plumb-kernels} architecture=arm64
@@ -48,7 +48,7 @@ for some in ${RUNTIMES:-python3.13,php8.4,ruby3.3,perl5.40,go node18,node20 node
     done
     cp crates/cli/tests/programs/shares.* "$root/programs"
     javac --release 17 -d "$root/programs" bench/java/T.java
-    { echo "only='${some//,/ }'"; cat bench/arm/runtimes.guest.sh; } >"$root.sh"
+    { echo "only='${some//,/ }' rate=${RATE:-}"; cat bench/arm/runtimes.guest.sh; } >"$root.sh"
     ROOT=$root SCRIPT=$root.sh xtask/kernels/boot.sh "${1:-6.12-arm64}" "$plumb" "$work/bin-arm64/work" || true
     rm -rf "$root" "$root.sh"
 done | tee "$work/runtimes.txt" | bench/arm/runtimes.py
