@@ -6,6 +6,7 @@ use perf_event_open_sys::bindings::{
     PERF_COUNT_SW_CPU_CLOCK, PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING,
     PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
+use plumb_process::Host;
 use std::os::fd::BorrowedFd;
 
 use crate::attr::{Code, base, period_ns};
@@ -50,6 +51,17 @@ struct CounterSet {
     name: &'static str,
     events: Vec<Event>,
     code: Code,
+}
+
+/// Names of the hardware events that can be counted on each CPU.
+pub fn hardware_counters(host: &Host) -> Vec<&'static str> {
+    let counts = |&&(_, kind, number): &&(&str, u32, u64)| {
+        let mut attr = attr_of(kind, number, Whom::Thread(0));
+        attr.set_exclude_kernel(1);
+        host.cpus.iter().all(|&cpu| Event::open(&attr, Whom::Thread(0), cpu).is_ok())
+    };
+    let hardware = COUNTED.iter().filter(|&&(_, kind, _)| kind == PERF_TYPE_HARDWARE);
+    hardware.filter(counts).map(|&(name, ..)| name).collect()
 }
 
 impl Counters {

@@ -29,7 +29,7 @@ mod unwinder;
 mod watchdog;
 
 pub use attr::{Code, Counter, MAX_STACK_COPY};
-pub use counting::{Counters, EventCount};
+pub use counting::{Counters, EventCount, hardware_counters};
 pub use error::{Asked, CONTAINER_REMEDY, Error, allows_own_processes};
 pub use options::{EventSpec, SamplingOptions};
 pub use plumb_ingest::{EndedCgroups, TakenProfile};

@@ -4,7 +4,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use plumb_capture_perf::{Abilities, CONTAINER_REMEDY, Named, Trigger, allows_own_processes, try_counters};
+use plumb_capture_perf::{
+    Abilities, CONTAINER_REMEDY, Named, Trigger, allows_own_processes, hardware_counters, try_counters,
+};
 use plumb_process::{CAP_PERFMON, CAP_SYS_ADMIN, Host, can_observe, setcap_perf};
 
 use crate::facts::{CAPABILITIES, MachineFacts};
@@ -159,7 +161,8 @@ fn cgroup(abilities: &Abilities) -> Finding {
 fn counters(counted: &io::Result<()>, host: &Host) -> Finding {
     let what = "hardware counters";
     if counted.is_ok() {
-        let says = "plumb stat counts cycles, instructions and misses; -e cycles samples by them";
+        let counters = hardware_counters(host).join(", ");
+        let says = format!("plumb stat counts {counters}; -e cycles samples by them");
         return Finding::new(Good, what, says);
     }
     let says =
