@@ -115,7 +115,7 @@ Examples:
 
 pub const STACK: &str = "\
 Examples:
-  plumb stack -p 1234
+  plumb stack 1234
   plumb stack -p 1234,1240 --json";
 
 pub const TRACE: &str = "\

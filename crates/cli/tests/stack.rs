@@ -211,7 +211,7 @@ fn stacks_on_a_stack_of_their_own_and_beyond_large_frames_are_whole() {
     let outer = outer.clone().find(|frame| frame["symbol"] == "outer").expect("it is inlined into calls");
     assert_eq!(outer["inlined"], true);
     assert!(outer["file"].as_str().is_some_and(|file| file.ends_with("waiting.c")));
-    let shown = text(&plumb(&["stack", "-p", &target.pid()]).stdout);
+    let shown = text(&plumb(&["stack", &target.pid()]).stdout);
     assert!(shown.contains("waiting.c:") && shown.contains("outer (inlined)"), "{shown}");
     assert_eq!(shown.matches(" [interrupted by a signal]").count(), 1, "{shown}");
 }

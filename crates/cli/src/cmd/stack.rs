@@ -26,8 +26,11 @@ use crate::terminal::{Output, finish, say};
 #[command(after_help = examples::STACK)]
 pub struct Args {
     /// Processes to inspect
-    #[arg(short = 'p', long, alias = "pid", value_name = "PID,...", value_delimiter = ',', required = true)]
+    #[arg(short = 'p', long, alias = "pid", value_name = "PID,...", value_delimiter = ',')]
     attach: Vec<u32>,
+    /// Processes to inspect, as after -p
+    #[arg(value_name = "PID", required_unless_present = "attach")]
+    pids: Vec<u32>,
     /// Show the interpreter's own frames instead of the program's functions
     #[arg(long, help = native_help(), long_help = format!("{}\n\nFunctions are shown for {}.", native_help(), language_versions()))]
     native: bool,
@@ -52,7 +55,8 @@ pub fn run(args: Args) -> Result<Exit> {
         script: !args.native,
         returns: Some(replaced_returns),
     };
-    let mut snapshot = Snapshot::take(&args.attach, options);
+    let pids: Vec<u32> = args.attach.into_iter().chain(args.pids).collect();
+    let mut snapshot = Snapshot::take(&pids, options);
     let images = snapshot.vanished.iter().map(|(dso, file)| (*dso, vec![path_of_open(file)])).collect();
     let options = plumb_symbolize::Options { lines: !args.no_lines, images, ..Default::default() };
     plumb_symbolize::symbolize(&mut snapshot.profile, &options, &mut |_| {});
