@@ -6,7 +6,8 @@ import math
 import re
 import sys
 
-ROOTS = ("_start", "start_thread", "thread_start", "__clone", "clone3", "__clone3", "runtime.goexit.abi0", "runtime.rt0_go.abi0", "runtime.clone.abi0")
+ROOTS = ("_start", "start_thread", "thread_start", "__clone", "clone3", "__clone3", "runtime.goexit.abi0", "runtime.rt0_go.abi0",
+         "runtime.clone.abi0", "runtime.morestack.abi0", "runtime.mcall")
 
 
 def begins_at_root(stack):
