@@ -10,6 +10,7 @@ for _ in 1 2 3; do
 echo "alone:"; time bash many.sh
 echo "plumb default:"; /bin/plumb record -o a.plumb -- bash many.sh 2>&1 | cat; 
 echo "plumb capture perf:"; /bin/plumb record --capture perf -o a.plumb -- bash many.sh 2>&1 | cat
+echo "plumb -F 49:"; /bin/plumb record -F 49 -o a.plumb -- bash many.sh 2>&1 | cat
 echo "perf cpu-clock -F 999:"; perf record -o p.data -F 999 -e cpu-clock -- bash many.sh 2>&1 | cat; perf script -i p.data -F period,comm 2>/dev/null | awk '{ n++; s += $(NF) } END { print n, s / 1e9 }'
 echo "perf cpu-clock -F 999 -g:"; perf record -o p.data -F 999 -g -e cpu-clock -- bash many.sh 2>&1 | cat; perf script -i p.data -F period,comm -G 2>/dev/null | awk 'NF { n++; s += $(NF) } END { print n, s / 1e9 }'
 echo "perf cycles -F 999:"; perf record -o p.data -F 999 -e cycles -- bash many.sh 2>&1 | cat; perf script -i p.data -F period,comm 2>/dev/null | awk '{ n++; s += $(NF) } END { print n, s / 1e9 }'
