@@ -92,7 +92,7 @@ impl StackCopy {
 
     /// Memory of its process: the copied stack, the rest as it is now.
     pub(super) fn memory(&self, pid: u32) -> CopiedMemory<'_, Vec<u8>> {
-        CopiedMemory { parts: &self.places, process: Some(pid) }
+        CopiedMemory { parts: &self.places, process: Some(ProcessMemory(pid)) }
     }
 }
 

@@ -11,7 +11,7 @@ use super::live;
 use super::on_stack::{self, Read};
 use super::script::Rest;
 use super::stitch::{Beyond, Border};
-use crate::memory::CopiedMemory;
+use crate::memory::{CopiedMemory, MemoryNow};
 use crate::spaces::SpaceId;
 
 /// Returns a copy of the registers with another program counter.
@@ -140,7 +140,8 @@ impl<'s, A: Architecture> CopiedStack<'s, A> {
             (None, Some(cut)) => (walked.len(), stack.frames(space).0.blame(cut, walked.last())),
         };
         let base = self.copy.base();
-        let memory = CopiedMemory { parts: &[(base, self.copy.bytes())], process: Some(stack.pid) };
+        let memory =
+            CopiedMemory { parts: &[(base, self.copy.bytes())], process: Some(MemoryNow::of(stack.pid)) };
         match script {
             None if on_stack::push(stack, space, (walked, own), (base, &memory, Read::Later)) => {}
             None => {

@@ -242,7 +242,7 @@ fn read(
     pids: [u32; 3],
 ) -> Option<Function> {
     let from = |memory: &dyn Memory| interpreter.function(memory, code).ok();
-    let known = from(&CopiedMemory { parts: copied, process: None });
+    let known = from(&CopiedMemory { parts: copied, process: None::<ProcessMemory> });
     if known.as_ref().is_some_and(Function::has_all_lines) {
         return known;
     }
