@@ -44,7 +44,7 @@ pub(super) fn each_row<B: Bytes + ?Sized>(
     rows: &mut Vec<(Range<u64>, Way)>,
 ) {
     let mut state = Some(State { is_own: true, points: false, is_last: false, has_link: true });
-    let mut ahead = [None; MAX_AHEAD];
+    let mut ahead: [Option<(u64, State)>; MAX_AHEAD] = [None; MAX_AHEAD];
     let mut first = 0;
     for (range, depth) in steps {
         first = if first == 0 { depth } else { first };
@@ -52,12 +52,14 @@ pub(super) fn each_row<B: Bytes + ?Sized>(
             if at - function.range.start >= MAX_SIZE {
                 return;
             }
-            let reached =
-                ahead.iter_mut().filter(|to| to.is_some_and(|(to, _)| to == at)).find_map(Option::take);
-            state = state.or(reached.map(|(_, state)| state));
+            for to in &mut ahead {
+                if let Some((_, reached)) = to.take_if(|(to, _)| *to == at) {
+                    state = state.or(Some(reached));
+                }
+            }
             let saved = frame.is_some_and(|frame| at >= frame.saved);
             let way = state.map_or(Way::Unknown, |state| way(state, depth, first, saved));
-            push(rows, at..(at + 4).min(range.end), way);
+            push(rows, at..at.saturating_add(4).min(range.end), way);
             let Some(word) = code.word(at) else { return };
             if let (Some(state), Some(to)) = (state, branch(word, at))
                 && let Some(free) = ahead.iter_mut().find(|to| to.is_none())
