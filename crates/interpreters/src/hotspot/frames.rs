@@ -188,7 +188,7 @@ impl Asked<'_, '_> {
         }
         if IS_AARCH64 {
             let save = aarch64::saves_pointer(&code).map(|at| entry.start + at as u64);
-            return save.is_none_or(|save| pc <= save + 4).then_some(None);
+            return save.is_none_or(|save| pc <= save.saturating_add(4)).then_some(None);
         }
         let push = x86_64::pushes_pointer(&code).map(|at| entry.start + at as u64);
         match push {
