@@ -83,6 +83,10 @@ fn find(image: &Image, file: &File) -> Option<Detected> {
     let text = image.content(VERSION)?.split(|&byte| byte == 0).next()?;
     let version = String::from_utf8_lossy(text).into_owned();
     let mut numbers = version.split('.').map_while(|number| number.parse().ok());
+    // Offsets are those of x86_64: locks of the C library have other sizes on aarch64.
+    if cfg!(target_arch = "aarch64") {
+        return Some(Detected::Unknown(format!("Ruby {version} on arm64")));
+    }
     let layout = layout::of((numbers.next()?, numbers.next()?));
     let (Some(ractor), Some(layout)) = (image.address(RACTOR), layout) else {
         // From 3.3 on the libraries in packages lack this symbol.
