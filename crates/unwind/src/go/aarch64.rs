@@ -6,15 +6,15 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::bytes::Bytes;
-use super::code::{Code, Frame, MOVE_STACK, POINT};
+use super::code::{Code, Frame};
 use super::table::Function;
 use super::way::Way;
+use crate::aarch64::{Access, Effect, SP, X29, X30, effect};
 
-/// Instructions, from the Arm architecture reference manual, C6.2: `ldur x29, [sp, #-8]`, `ldp x29, x30, [sp, #-8]`, `mov x29, xzr`, `ret`.
-const RESTORE: u32 = 0xf85f_83fd;
-const RESTORE_BOTH: u32 = 0xa97f_fbfd;
-const CLEAR: u32 = 0xaa1f_03fd;
-const RETURN: u32 = 0xd65f_03c0;
+/// The register in which a prologue makes the stack pointer of a large frame.
+const PROLOGUE: u16 = 20;
+/// The number of the zero register where a register is copied.
+const ZERO: u16 = 31;
 
 /// Maximum size of a function that leaves its stack, in bytes. The runtime's have a few hundred.
 const MAX_SIZE: u64 = 4096;
@@ -61,12 +61,14 @@ pub(super) fn each_row<B: Bytes + ?Sized>(
             let way = state.map_or(Way::Unknown, |state| way(state, depth, first, saved));
             push(rows, at..at.saturating_add(4).min(range.end), way);
             let Some(word) = code.word(at) else { return };
-            if let (Some(state), Some(to)) = (state, branch(word, at))
+            let effect = effect(word);
+            if let (Some(state), Effect::Branch(distance) | Effect::MayBranch(distance)) = (state, effect)
+                && let Some(to) = at.checked_add_signed(distance)
                 && let Some(free) = ahead.iter_mut().find(|to| to.is_none())
             {
                 *free = Some((to, state));
             }
-            state = state.filter(|_| !ends(word)).map(|state| after(state, word));
+            state = state.and_then(|state| after(state, effect));
         }
     }
 }
@@ -89,44 +91,26 @@ fn way(state: State, depth: u64, first: u64, saved: bool) -> Way {
     }
 }
 
-/// Returns the state after an instruction.
-fn after(state: State, word: u32) -> State {
-    // `mov sp, xN`, `ldr x29, [xN, #n]`, `bl`, `blr`, `ldr x30, [sp], #n`
-    let moves_stack = word & 0xffff_fc1f == 0x9100_001f && word != 0x9100_03ff && word != MOVE_STACK;
-    let loads_fp = word & 0xffc0_001f == 0xf940_001d;
-    let calls = word >> 26 == 0b10_0101 || word & 0xffff_fc1f == 0xd63f_0000;
-    let loads_link = word & 0xffe0_0fff == 0xf840_07fe;
-    match word {
-        POINT => State { points: true, ..state },
-        RESTORE => State { is_own: true, points: false, ..state },
-        RESTORE_BOTH => State { is_own: true, points: false, has_link: true, ..state },
-        CLEAR => State { points: false, is_last: !state.is_own, ..state },
-        _ if moves_stack => State { is_own: false, ..state },
-        _ if loads_fp => State { points: false, ..state },
-        _ if calls => State { has_link: false, ..state },
-        _ if loads_link => State { has_link: true, ..state },
+/// Returns the state after an instruction; `None` if nothing runs on from it.
+fn after(state: State, effect: Effect) -> Option<State> {
+    Some(match effect {
+        Effect::Branch(_) | Effect::Jump(_) | Effect::Return | Effect::Stops => return None,
+        Effect::Call => State { has_link: false, ..state },
+        Effect::Add { to: X29, from: SP, offset: -8 } => State { points: true, ..state },
+        Effect::Add { to: SP, from, offset: 0 } if from != SP && from != PROLOGUE => {
+            State { is_own: false, ..state }
+        }
+        Effect::Move { to: X29, from: ZERO } => State { points: false, is_last: !state.is_own, ..state },
+        Effect::Loads([Some(X29), _]) => State { points: false, ..state },
+        Effect::Access(Access { loads: true, offset, registers, .. }) => {
+            let is_restored = offset == -8 && registers[0] == Some(X29);
+            State {
+                is_own: state.is_own || is_restored,
+                points: state.points && registers[0] != Some(X29),
+                has_link: state.has_link || registers.contains(&Some(X30)),
+                ..state
+            }
+        }
         _ => state,
-    }
-}
-
-/// Returns whether nothing runs on from an instruction: `b`, `br`, `ret`, `udf`, `brk`.
-fn ends(word: u32) -> bool {
-    word >> 26 == 0b00_0101
-        || word & 0xffff_fc1f == 0xd61f_0000
-        || word == RETURN
-        || word >> 16 == 0
-        || word >> 21 == 0x6a1
-}
-
-/// Returns the target of a branch that is not a call: `b`, `b.cond`, `cbz`, `cbnz`, `tbz`, `tbnz`.
-fn branch(word: u32, at: u64) -> Option<u64> {
-    // A field of `bits` from bit `low` on, as a distance in instructions.
-    let distance = |low: u32, bits: u32| i64::from((word << (32 - low - bits)) as i32 >> (32 - bits)) * 4;
-    let distance = match word >> 24 {
-        0x14..=0x17 => distance(0, 26),
-        0x54 | 0x34 | 0x35 | 0xb4 | 0xb5 => distance(5, 19),
-        0x36 | 0x37 | 0xb6 | 0xb7 => distance(5, 14),
-        _ => return None,
-    };
-    at.checked_add_signed(distance)
+    })
 }

@@ -6,9 +6,9 @@ use crate::isa::Isa;
 /// Instructions of aarch64, from the Arm architecture reference manual, C6.2: `stur x29, [sp, #-8]`, `sub x29, sp, #8`,
 /// `stp x29, x30, [x20, #-8]`, `mov sp, x20`.
 const SAVE: u32 = 0xf81f_83fd;
-pub(super) const POINT: u32 = 0xd100_23fd;
+const POINT: u32 = 0xd100_23fd;
 const SAVE_BOTH: u32 = 0xa93f_fa9d;
-pub(super) const MOVE_STACK: u32 = 0x9100_029f;
+const MOVE_STACK: u32 = 0x9100_029f;
 
 /// The text section.
 pub(super) struct Code<'a, B: ?Sized> {
