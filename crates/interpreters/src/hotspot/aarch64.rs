@@ -1,36 +1,42 @@
 //! Instructions of aarch64 by which HotSpot enters and leaves functions (Arm architecture reference manual, C6.2).
 
+use plumb_unwind::aarch64::{Access, Effect, SP, X29, X30, effect};
+
 /// Most instructions from the removed frame to the return: whether a safepoint is requested is asked in between.
 pub(super) const MOST_LEAVING: usize = 6;
 
-/// `ret`
-const RETURN: u32 = 0xd65f_03c0;
-/// `stp x29, x30, [sp, #n]`, without `n`
-const SAVE: u32 = 0xa900_7bfd;
-
-fn words(code: &[u8]) -> impl Iterator<Item = u32> {
-    code.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word))
+fn effects(code: &[u8]) -> impl Iterator<Item = Effect> {
+    code.as_chunks().0.iter().map(|word| effect(u32::from_le_bytes(*word)))
 }
 
 /// Whether code returns within some instructions that leave the stack pointer and the link register alone: it has no frame any more.
 pub(super) fn leaves(code: &[u8]) -> bool {
-    let mut before = words(code).take_while(|&word| !restores(word));
-    before.any(|word| word == RETURN)
+    let mut before = effects(code).take_while(|&effect| !restores(effect));
+    before.any(|effect| effect == Effect::Return)
 }
 
 /// Whether an instruction removes a frame, or ends the way to a return: `add sp, sp, …`, `ldp …, [sp, …]`, `ldr x30, …`, `b`, `br`, calls.
-fn restores(word: u32) -> bool {
-    let adds = word & 0xff80_03ff == 0x9100_03ff || word & 0xffe0_ffff == 0x8b20_63ff;
-    let loads = word & 0xfe40_03e0 == 0xa840_03e0
-        || word & 0xffc0_001f == 0xf940_001e
-        || word & 0xffe0_0c1f == 0xf840_041e;
-    let jumps = word >> 26 == 0b00_0101 || word & 0xffff_fc1f == 0xd61f_0000;
-    adds || loads || jumps || is_call(word.to_le_bytes())
+fn restores(effect: Effect) -> bool {
+    match effect {
+        Effect::Add { to: SP, from: SP, offset } => offset > 0,
+        Effect::Access(Access { loads, registers: [first, second], .. }) => {
+            loads && (second.is_some() || first == Some(X30))
+        }
+        Effect::Loads([first, _]) => first == Some(X30),
+        Effect::Writes(SP) | Effect::Branch(_) | Effect::Jump(_) | Effect::Call => true,
+        _ => false,
+    }
 }
 
 /// Offset of the instruction that saves the frame pointer and the link register.
 pub(super) fn saves_pointer(code: &[u8]) -> Option<usize> {
-    words(code).position(|word| word & 0xffc0_7fff == SAVE).map(|index| 4 * index)
+    let saves = |effect| match effect {
+        Effect::Access(Access { loads, moved, registers, .. }) => {
+            !loads && moved == 0 && registers == [Some(X29), Some(X30)]
+        }
+        _ => false,
+    };
+    effects(code).position(saves).map(|index| 4 * index)
 }
 
 /// Whether an instruction is a call: `bl`, `blr`.
@@ -50,7 +56,8 @@ mod tests {
     #[test]
     fn a_function_that_has_no_frame_any_more_is_recognized() {
         // ldr x8, [x28, #n]; cmp sp, x8; b.hi; ret
-        let poll = [0xf941_a788, 0xeb28_63ff, 0x5400_00a8, RETURN];
+        let ret = 0xd65f_03c0;
+        let poll = [0xf941_a788, 0xeb28_63ff, 0x5400_00a8, ret];
         assert!(leaves(&code(&poll)));
         let add = 0x9100_83ff;
         assert!(!leaves(&code(&[&[add][..], &poll].concat())), "its frame is still there");
@@ -66,6 +73,6 @@ mod tests {
         // sub sp, sp, #0x20; stp x29, x30, [sp, #0x10]
         assert_eq!(saves_pointer(&code(&[0xd100_83ff, 0xa901_7bfd])), Some(4));
         assert!(is_call(0x9400_0010_u32.to_le_bytes()) && is_call(0xd63f_0100_u32.to_le_bytes()));
-        assert!(!is_call(RETURN.to_le_bytes()));
+        assert!(!is_call(0xd65f_03c0_u32.to_le_bytes()));
     }
 }

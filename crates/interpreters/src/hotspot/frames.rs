@@ -203,10 +203,10 @@ impl Asked<'_, '_> {
 
     /// A frame of assembly.
     fn stub(&mut self, blob: &Blob) -> Option<RuntimeCaller> {
-        if !self.frame.is_return && IS_AARCH64 {
-            return None;
-        }
         if !self.frame.is_return {
+            if IS_AARCH64 {
+                return None;
+            }
             let sp = self.frame.sp.0;
             for (slot, is_pushed) in [(sp, false), (sp.wrapping_add(8), true)] {
                 let word = (self.stack)(slot);
