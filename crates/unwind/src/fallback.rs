@@ -346,8 +346,7 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
             _ => return Err(End::NoUnwindInfo),
         };
         let pc = Avma(self.memory.read_u64(slot)?);
-        let sp = slot.offset(8);
-        let is_below = slot.0 != self.registers.sp();
+        let (is_below, sp) = (slot.0 != sp, slot.offset(8));
         let believed = match self.has_rules(pc) {
             true if here || !is_below => self.leads_on(pc, sp),
             true => !self.is_trial && self.leads_to_root(pc, sp),
@@ -430,12 +429,12 @@ impl<A: Architecture, C: CodeMap, M: Memory> Walker<'_, A, C, M> {
         }
     }
 
-    /// Returns how the code at hand came to run after the call before `pc`: the frame pointer may be that of a caller further out, a word may be
-    /// what another call has left.
+    /// Returns how the code at hand came to run after the call before `pc`, which may be of a caller further out, or of a call that has returned.
     fn came_from(&mut self, pc: Avma) -> Came {
         let (here, code) = (Avma(self.registers.ip()), self.code);
         let mut came = |here| scan::came_from::<A, C, M>(code, self.memory, pc, here);
-        if A::LR.is_some() { Came::Here } else { came(here.offset(-1)).max(came(here)) }
+        let before = if A::LR.is_some() { Came::Here } else { came(here.offset(-1)) };
+        if before == Came::Here { before } else { before.max(came(here)) }
     }
 
     fn has_rules(&mut self, return_address: Avma) -> bool {

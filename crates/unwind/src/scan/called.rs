@@ -225,10 +225,12 @@ pub(crate) fn came_from<A: Architecture, C: CodeMap, M: Memory>(
     let callee = Callee::at(code, here, Avma(0));
     let is_known = matches!(callee.begin, Begin::At(_) | Begin::From(_));
     let mut text = CodeOf(memory);
-    if !is_known || code_before::<A>(&mut text, pc, &mut [0; calls::LONGEST]).is_empty() {
-        return Came::Here;
+    match is_known.then(|| came::<A, C>(code, &mut text, pc, callee)) {
+        Some(Came::Never) if code_before::<A>(&mut text, pc, &mut [0; calls::LONGEST]).is_empty() => {
+            Came::Here
+        }
+        came => came.unwrap_or(Came::Here),
     }
-    came::<A, C>(code, &mut text, pc, callee)
 }
 
 /// As [`follows_call`], as far as memory provides code, for the function with rules at `here`.
