@@ -53,16 +53,13 @@ impl MemoryNow {
 impl Memory for MemoryNow {
     fn read(&self, at: u64, bytes: &mut [u8]) -> bool {
         let offset = at as usize % LINE;
-        let start = at - offset as u64;
-        let copied = match offset + bytes.len() <= LINE {
-            true => self.with_line(start, |line| {
-                line.get(offset..)
-                    .and_then(|line| line.get(..bytes.len()))
-                    .map(|line| bytes.copy_from_slice(line))
-            }),
-            false => None,
-        };
-        copied.flatten().is_some() || self.process.read(at, bytes)
+        if offset + bytes.len() > LINE {
+            return self.process.read(at, bytes);
+        }
+        let part = offset..offset + bytes.len();
+        // A line is in one page, which can be read as a whole or not at all.
+        let copy = |line: &[u8; LINE]| line.get(part).map(|part| bytes.copy_from_slice(part));
+        self.with_line(at - offset as u64, copy).flatten().is_some()
     }
 }
 

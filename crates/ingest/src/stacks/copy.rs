@@ -65,9 +65,8 @@ impl<'a> StackCopy<'a> {
     /// kernel's page of zeros, and takes no memory.
     pub(crate) fn touch_untouched(&self) {
         let Some((pid, range)) = self.running.zip(self.untouched()) else { return };
-        for at in range.step_by(PAGE) {
-            read_memory(pid, at, &mut [0]);
-        }
+        // A page that can't be read ends the next copy, too.
+        range.step_by(PAGE).take_while(|&at| read_memory(pid, at, &mut [0]) == 1).for_each(drop);
     }
 
     /// Whether an address is too far from the copy to be on the same stack.
