@@ -42,9 +42,9 @@ INLINE int to_caller(struct walk *walk, u64 cfa, s64 words)
     return 1;
 }
 
-/* Whether only the frame pointer says where the frame is. */
 /* The saved frame pointer is popped together with the return address above it. Go has that on top of the stack. */
 #define FP_BELOW 8
+/* Whether only the frame pointer says where the frame is. */
 #define SP_IS_GUESS(walk) ((walk)->sp_is_guess)
 
 /* Stubs of procedure linkage tables have no frame, and those that python -X perf makes have records. */

@@ -21,8 +21,9 @@ INLINE int in_vsyscall(struct walk *walk, u64 *rule)
 #define to_caller(walk, cfa, words)                                                                                    \
     (advance(walk, cfa) && ((walk)->why = WHY_UNREADABLE, !env_read((walk)->slot, (cfa) - 8, &(walk)->pc)))
 
-/* sp is known in each frame. */
+/* Nothing is kept below the stack pointer. */
 #define FP_BELOW 0
+/* sp is known in each frame. */
 #define SP_IS_GUESS(walk) 0
 #define by_known_record(walk, space, ra, fp) 0
 
