@@ -18,7 +18,7 @@ one() {
         echo "END $name $capture"
     done
 }
-# The first second is for what plumb has to learn of a program.
+# The first seconds are for what plumb has to learn of a program.
 one python3.13 /usr/bin/bash -c '/usr/bin/python3 -c "import time
 while time.process_time() < 4: pass"; exec /usr/bin/python3 /programs/shares.py 2'
 one php8.4 /usr/bin/php8.4 -n /programs/shares.php 4

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Records functions of Python, PHP, Ruby, Perl, JavaScript and Java in emulated arm64 machines, and holds their shares against what the programs measured of
+# Records functions of Python, PHP, Ruby, Perl, Go, JavaScript and Java in emulated arm64 machines, and holds their shares against what the programs measured of
 # themselves.   runtimes.sh [KERNEL]    a kernel of xtask/kernels/boot.sh [6.12-arm64]
 # Systems and programs are those of root.sh; besides it, Node.js comes from npm and OpenJDK from Debian. Classes are compiled by the javac on the path.
 # PLUMB_ARM64, WORK: as for run.sh. RATE: samples a second [499]. RUNTIMES: machines to boot, each with the runtimes of one word, such as "node24 java21,java25".

@@ -6,8 +6,9 @@ use perf_event_open_sys::bindings::{
     PERF_COUNT_SW_CPU_CLOCK, PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING,
     PERF_TYPE_HARDWARE, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
-use plumb_process::Host;
 use std::os::fd::BorrowedFd;
+
+use plumb_process::Host;
 
 use crate::attr::{Code, base, period_ns};
 use crate::sys::perf::{Event, Whom};
