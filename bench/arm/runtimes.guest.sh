@@ -22,6 +22,7 @@ one() {
 one python3.13 /usr/bin/bash -c '/usr/bin/python3 -c "import time
 while time.process_time() < 4: pass"; exec /usr/bin/python3 /programs/shares.py 2'
 one php8.4 /usr/bin/php8.4 -n /programs/shares.php 4
+one ruby3.1 /usr/bin/ruby3.1 --disable-gems /programs/shares.rb 4
 one ruby3.3 /usr/bin/ruby3.3 --disable-gems /programs/shares.rb 4
 one perl5.40 /usr/bin/perl /programs/shares.pl 4
 for version in 18 20 22 24; do

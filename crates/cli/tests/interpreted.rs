@@ -31,7 +31,6 @@ struct Language {
     ways: usize,
     /// A function, the C function that it calls, and the function that calls.
     through_c: [&'static str; 3],
-    has_lines: bool,
 }
 
 const PHP: Language = Language {
@@ -42,19 +41,16 @@ const PHP: Language = Language {
     warm_up: "-r$until = hrtime(true) + 1e9; while (hrtime(true) < $until);",
     ways: 7,
     through_c: ["maps", "zend_call_function", "spin"],
-    has_lines: true,
 };
 
-/// Libraries of 3.3 and later have no symbols in Debian's packages.
 const RUBY: Language = Language {
     command: "ruby",
     extension: "rb",
     requirement: Requirement::Ruby,
-    is_known: "-eprint 1 if RUBY_VERSION >= '3.0' && RUBY_VERSION < '3.3'",
+    is_known: "-eprint 1 if RUBY_VERSION >= '3.0' && RUBY_VERSION < '4.1'",
     warm_up: "-ei = 0; i += 1 while i < 30_000_000",
     ways: 7,
     through_c: ["sorts", "rb_ary_each", "spin"],
-    has_lines: false,
 };
 
 const PERL: Language = Language {
@@ -65,7 +61,6 @@ const PERL: Language = Language {
     warm_up: "-e$i = 0; $i++ while $i < 30_000_000",
     ways: 8,
     through_c: ["main::finds", "Perl_pp_entersub", "main::is_wanted"],
-    has_lines: true,
 };
 
 impl Language {
@@ -88,11 +83,7 @@ impl Language {
 
     /// The hanging program, and its frames as the language tells them.
     fn hanging(&self) -> (Target, Vec<Frame>) {
-        let (target, mut said) = hanging(Command::new(self.command).arg(self.program("hangs")), 4);
-        if !self.has_lines {
-            said.iter_mut().for_each(|(.., line)| *line = 0);
-        }
-        (target, said)
+        hanging(Command::new(self.command).arg(self.program("hangs")), 4)
     }
 
     fn has_the_shares_that_the_program_measured(&self) {

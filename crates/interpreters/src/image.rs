@@ -5,7 +5,10 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use object::read::elf::Sym as _;
-use object::{Object, ObjectSection, ObjectSegment, ReadCache};
+use object::{
+    Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, ReadCache, RelocationTarget,
+};
+use plumb_unwind::Isa;
 
 use crate::Mapped;
 
@@ -18,6 +21,9 @@ type SymbolTable<'c> =
 const MAX_SYMBOLS: usize = 4 << 20;
 /// Limit on the bytes of symbol names; no file has as many.
 const MAX_NAMES: u64 = 64 << 20;
+
+/// Limit on the bytes of code that are searched.
+const MAX_CODE: u64 = 64 << 20;
 
 /// Longest text that is searched for, in bytes.
 const MAX_TEXT: usize = 64;
@@ -32,6 +38,8 @@ pub(crate) struct Wanted {
 /// The symbols found in a file.
 pub(crate) struct Image {
     found: Vec<Found>,
+    isa: Option<Isa>,
+    mutex_bytes: u32,
 }
 
 /// A symbol that was found.
@@ -51,11 +59,12 @@ impl Image {
         let cache = ReadCache::new(file);
         let elf = Elf::parse(&cache).ok()?;
         let mut found: Vec<Found> = Vec::new();
+        let (isa, mutex_bytes) = (isa(&elf), mutex_bytes(&elf));
         let tables = [Some(elf.elf_dynamic_symbol_table()), all_symbols.then(|| elf.elf_symbol_table())];
         for table in tables.into_iter().flatten() {
             look_in(table, &elf, file, wanted, &mut found);
         }
-        (!found.is_empty()).then_some(Image { found })
+        (!found.is_empty()).then_some(Image { found, isa, mutex_bytes })
     }
 
     /// Stated address of a symbol.
@@ -74,6 +83,16 @@ impl Image {
         self.found.iter().find(|other| other.name == name).map(|found| found.content.as_slice())
     }
 
+    /// Processor of the code, if it is one whose stacks can be walked.
+    pub(crate) fn isa(&self) -> Option<Isa> {
+        self.isa
+    }
+
+    /// Size of the C library's `pthread_mutex_t`, which runtimes have in their structures.
+    pub(crate) fn mutex_bytes(&self) -> u32 {
+        self.mutex_bytes
+    }
+
     /// The 32-bit number at a symbol in the file.
     pub(crate) fn number(&self, name: &str) -> Option<u32> {
         self.content(name)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
@@ -87,6 +106,25 @@ impl Image {
         let unused = 4_u64.checked_sub(found.size.clamp(1, 4))? * 8;
         Some(self.number(name)? & u32::MAX >> unused)
     }
+}
+
+fn isa(elf: &Elf<'_>) -> Option<Isa> {
+    match elf.architecture() {
+        object::Architecture::X86_64 => Some(Isa::X86_64),
+        object::Architecture::Aarch64 => Some(Isa::Aarch64),
+        _ => None,
+    }
+}
+
+/// Size of `pthread_mutex_t` in the C library that a file needs: `__SIZEOF_PTHREAD_MUTEX_T` of glibc's bits/pthreadtypes-arch.h, and of musl's
+/// bits/alltypes.h, which has the same for all 64-bit processors.
+fn mutex_bytes(elf: &Elf<'_>) -> u32 {
+    let is_musl = || {
+        elf.section_by_name(".dynstr")
+            .and_then(|names| names.data().ok())
+            .is_some_and(|names| memchr::memmem::find(names, b"libc.musl-").is_some())
+    };
+    if isa(elf) == Some(Isa::Aarch64) && !is_musl() { 48 } else { 40 }
 }
 
 /// Searches one symbol table. Reads all names at once, because reading each one is a system call.
@@ -139,29 +177,28 @@ pub(crate) fn text_after(file: &File, before: &[u8]) -> Option<String> {
     Some(text.map(|&byte| char::from(byte)).collect())
 }
 
-/// The largest function that a function calls directly, by the list of functions in `.eh_frame_hdr`. `code`: the bytes of the function
-/// with this range of stated addresses, and possibly more.
-pub(crate) fn largest_callee(file: &File, code: &[u8], range: &Range<u64>) -> Option<Range<u64>> {
-    /// `call rel32`
-    const CALL: u8 = 0xe8;
-    let functions = functions(file)?;
-    let code = code.get(..usize::try_from(range.end - range.start).ok()?)?;
-    let callee = |(at, bytes): (usize, &[u8])| {
-        let distance = bytes.strip_prefix(&[CALL])?.first_chunk()?;
-        let next = range.start.wrapping_add(at as u64 + 5);
-        let target = next.wrapping_add_signed(i32::from_le_bytes(*distance).into());
-        let index = functions.binary_search(&target).ok()?;
-        Some(target..*functions.get(index + 1)?)
-    };
-    code.windows(5).enumerate().filter_map(callee).max_by_key(|callee| callee.end - callee.start)
+/// The code of a file at its stated address.
+pub(crate) struct Code {
+    pub(crate) isa: Isa,
+    pub(crate) at: u64,
+    pub(crate) bytes: Vec<u8>,
+    /// Start addresses of functions in ascending order.
+    pub(crate) functions: Vec<u64>,
+}
+
+/// Reads `.text`, and the list of functions in `.eh_frame_hdr`.
+pub(crate) fn code(file: &File) -> Option<Code> {
+    let cache = ReadCache::new(file);
+    let elf = Elf::parse(&cache).ok()?;
+    let isa = isa(&elf)?;
+    let text = elf.section_by_name(".text").filter(|text| text.size() < MAX_CODE)?;
+    Some(Code { isa, at: text.address(), bytes: text.data().ok()?.to_vec(), functions: functions(&elf)? })
 }
 
 /// Start addresses of functions in ascending order, from an `.eh_frame_hdr` in its usual form (LSB core).
-fn functions(file: &File) -> Option<Vec<u64>> {
+fn functions(elf: &Elf<'_>) -> Option<Vec<u64>> {
     /// The version, and the encoding of a table of pairs of signed words relative to the section.
     const FORM: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
-    let cache = ReadCache::new(file);
-    let elf = Elf::parse(&cache).ok()?;
     let section = elf.section_by_name(".eh_frame_hdr").filter(|section| section.size() < MAX_NAMES)?;
     let (form, rest) = section.data().ok()?.split_first_chunk()?;
     let table = rest.get(8..).filter(|_| *form == FORM)?;
@@ -170,6 +207,21 @@ fn functions(file: &File) -> Option<Vec<u64>> {
         section.address().wrapping_add_signed(distance.into())
     };
     Some(table.as_chunks().0.iter().map(begin).collect())
+}
+
+/// The address that the dynamic linker writes to a word, if it does, in a file whose own it is.
+pub(crate) fn linked_address(file: &File, word: u64) -> Option<u64> {
+    let cache = ReadCache::new(file);
+    let elf = Elf::parse(&cache).ok()?;
+    let (_, relocation) = elf.dynamic_relocations()?.take(MAX_SYMBOLS).find(|&(at, _)| at == word)?;
+    match relocation.target() {
+        RelocationTarget::Absolute => Some(relocation.addend() as u64),
+        RelocationTarget::Symbol(index) => {
+            elf.dynamic_symbol_table()?.symbol_by_index(index).ok().map(|symbol| symbol.address())
+        }
+        _ => None,
+    }
+    .filter(|&address| address != 0)
 }
 
 /// See [`crate::bias`].

@@ -17,6 +17,7 @@
 //! Elsewhere: reading memory, stopping the process, native stacks.
 
 mod compiled;
+mod dispatch;
 mod function;
 mod hotspot;
 mod image;
@@ -43,7 +44,7 @@ pub use interpreter::{
 };
 pub use language::{CommandLine, JitAdvice, Language};
 pub use memory::{Mapped, Memory, Unreadable};
-pub use merge::{Merged, merge};
+pub use merge::{Merged, eval_frames, merge};
 pub use registry::{LANGUAGES, bias, find, is_likely, language_names, language_of_loop, language_versions};
 pub use root::{IDENTITY_WORDS, KernelLayout, LAYOUT_WORDS, MAX_CODE_BYTES, MAX_FRAME_BYTES, Root};
 pub use round::{EvalLoopFrame, ScriptPlace};

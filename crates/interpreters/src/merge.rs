@@ -1,6 +1,6 @@
 //! Merges native frames and script frames into one stack.
 
-use crate::ScriptFrame;
+use crate::{LoopPart, ScriptFrame};
 
 /// A frame of a merged stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +35,46 @@ pub fn merge<N>(
     merged
 }
 
+/// The native frames, innermost first, that are eval frames, by the part of the interpreter's loop that each is in: those in the loop, except the
+/// innermost if there is one more than `rounds`, as it has no script frame yet, or no longer.
+pub fn eval_frames(parts: impl Iterator<Item = Option<LoopPart>>, rounds: usize) -> Vec<bool> {
+    let mut before = None;
+    let is_round = |part| begins_round(part, std::mem::replace(&mut before, part));
+    let mut loops: Vec<bool> = parts.map(is_round).collect();
+    if loops.iter().filter(|&&is_loop| is_loop).count() == rounds + 1
+        && let Some(innermost) = loops.iter_mut().find(|is_loop| **is_loop)
+    {
+        *innermost = false;
+    }
+    loops
+}
+
+/// Whether a part of the loop starts an eval frame; `before`: the part that contains the next inner frame.
+fn begins_round(part: Option<LoopPart>, before: Option<LoopPart>) -> bool {
+    match part {
+        Some(LoopPart::Loop) => true,
+        Some(LoopPart::Caller) => before != Some(LoopPart::Loop),
+        None => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_eval_frame_without_a_script_frame_is_the_innermost() {
+        let (loop_part, caller) = (Some(LoopPart::Loop), Some(LoopPart::Caller));
+        // A native function, called in an eval frame, that is called by the loop's caller, and so in another one.
+        let parts = || [None, loop_part, caller, None, caller, None].into_iter();
+        assert_eq!(eval_frames(parts(), 2), [false, true, false, false, true, false]);
+        assert_eq!(eval_frames(parts(), 1), [false, false, false, false, true, false]);
+        assert_eq!(
+            eval_frames(parts(), 0),
+            [false, true, false, false, true, false],
+            "more than one is missing"
+        );
+    }
 
     fn frame(function: &str, is_entry: bool) -> ScriptFrame {
         ScriptFrame { function: function.into(), file: String::new(), line: 0, is_entry, at: None }

@@ -19,7 +19,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plumb_interpreters::{
-    FrameSource, Interpreter, RuntimeProcess, RuntimeState, ScriptFrame, Unreadable, frames_on_stack,
+    FrameSource, Interpreter, RuntimeProcess, RuntimeState, ScriptFrame, Unreadable, eval_frames,
+    frames_on_stack,
 };
 use plumb_profile::{DsoId, EventId, Profile};
 use plumb_unwind::End;
@@ -103,6 +104,26 @@ impl Snapshot {
     }
 }
 
+/// Indices of the native frames that run script frames: by the stack addresses that these name, else as many as there are rounds.
+fn loops_of(
+    script: &[ScriptFrame],
+    walked: &StoppedStack,
+    interpreter: Option<&(Box<dyn Interpreter>, u64)>,
+) -> Vec<usize> {
+    let places = script.iter().filter_map(|frame| frame.at);
+    let mut loops: Vec<usize> = places.filter_map(|at| walked.frame_at(at)).collect();
+    loops.dedup();
+    let lists = interpreter.and_then(|(interpreter, bias)| Some((interpreter.lists()?, bias)));
+    match lists.filter(|(lists, _)| loops.is_empty() && lists.rounds_are_counted()) {
+        None => loops,
+        Some((lists, bias)) => {
+            let parts = walked.calls().map(|at| lists.loop_part(at.wrapping_sub(*bias)));
+            let marks = eval_frames(parts, script.iter().filter(|frame| frame.is_entry).count());
+            marks.iter().enumerate().filter(|(_, is_loop)| **is_loop).map(|(index, _)| index).collect()
+        }
+    }
+}
+
 /// A snapshot being taken.
 struct Taker {
     ingest: Ingest,
@@ -132,9 +153,7 @@ impl Taker {
                     let mut process = RuntimeProcess { memory: &memory, bias: *bias, state: &mut runtime };
                     script = frames_on_stack(frames, &mut process, walked.frames());
                 }
-                let places = script.iter().flatten().filter_map(|frame| frame.at);
-                loops.extend(places.filter_map(|at| walked.frame_at(at)));
-                loops.dedup();
+                loops = loops_of(script.as_deref().unwrap_or_default(), &walked, interpreter.as_ref());
                 self.ingest.keep_stopped(self.event, pid, tid, &walked);
                 self.taken += 1;
                 self.taken - 1

@@ -97,6 +97,8 @@
 #define RUBY_FRAME_ENVIRONMENT 32u
 #define RUBY_FRAME_IS_LAST 0x20ull
 #define RUBY_CODE_BODY 16u
+#define RUBY_BODY_INSTRUCTIONS 8u
+#define RUBY_NO_POSITION 0x7fffffffu
 #define RUBY_BODY_FILE 64u
 #define RUBY_BODY_NAME 80u
 #define RUBY_TYPE 0x1full

@@ -69,7 +69,10 @@ static long ruby_step(u32 index, struct script_reading *reading)
     if (!code || !FIELD(frame, RUBY_FRAME_INSTRUCTION))
         return 0;
     u64 flags = script_word(FIELD(frame, RUBY_FRAME_ENVIRONMENT)) & RUBY_FRAME_IS_LAST ? SCRIPT_ENTRY : 0;
-    script_append(reading->draft, reading->layout, script_word(code + RUBY_CODE_BODY), flags, 0);
+    u64 body = script_word(code + RUBY_CODE_BODY);
+    /* The instruction is the one after that which runs. */
+    u64 position = (FIELD(frame, RUBY_FRAME_INSTRUCTION) - script_word(body + RUBY_BODY_INSTRUCTIONS)) / 8 - 1;
+    script_append(reading->draft, reading->layout, body, flags, position < RUBY_NO_POSITION ? position : RUBY_NO_POSITION);
     return 0;
 }
 

@@ -7,7 +7,10 @@ class Waiter
 
   def sits(seconds)
     calls = caller_locations(0).reject { |call| call.label =~ OF_C }
-    calls.each { |call| puts "#{call.label}\t#{call.path}\t#{call.lineno}" }
+    lines = calls.map(&:lineno)
+    # Where it will sleep.
+    lines[0] = __LINE__ + 4
+    calls.zip(lines) { |call, line| puts "#{call.label}\t#{call.path}\t#{line}" }
     puts 'hangs'
     $stdout.flush
     sleep(seconds)

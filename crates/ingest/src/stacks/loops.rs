@@ -1,7 +1,7 @@
 //! Native frames that are eval frames: which of a stack's frames run script frames.
 
 use plumb_capture_api::{Parts, Script, ScriptPlace};
-use plumb_interpreters::LoopPart;
+use plumb_interpreters::eval_frames;
 use plumb_unwind::Walked;
 
 use crate::spaces::{AddressSpaces, SpaceId};
@@ -59,44 +59,6 @@ impl EvalLoops<'_> {
 
     /// The native frames, innermost first, that are eval frames, if only their number is known.
     fn counted(self, calls: impl Iterator<Item = u64>, rounds: usize) -> Vec<bool> {
-        counted(calls.map(|at| self.spaces.loop_part(self.space, at)), rounds)
-    }
-}
-
-/// The frames, innermost first, that are eval frames, by the part of the interpreter's loop that each is in: those in the loop, except the
-/// innermost if there is one more than `rounds`, as it has no script frame yet, or no longer.
-fn counted(parts: impl Iterator<Item = Option<LoopPart>>, rounds: usize) -> Vec<bool> {
-    let mut before = None;
-    let is_round = |part| begins_round(part, std::mem::replace(&mut before, part));
-    let mut loops: Vec<bool> = parts.map(is_round).collect();
-    if loops.iter().filter(|&&is_loop| is_loop).count() == rounds + 1
-        && let Some(innermost) = loops.iter_mut().find(|is_loop| **is_loop)
-    {
-        *innermost = false;
-    }
-    loops
-}
-
-/// Whether a part of the loop starts an eval frame; `before`: the part that contains the next inner frame.
-fn begins_round(part: Option<LoopPart>, before: Option<LoopPart>) -> bool {
-    match part {
-        Some(LoopPart::Loop) => true,
-        Some(LoopPart::Caller) => before != Some(LoopPart::Loop),
-        None => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_eval_frame_without_a_script_frame_is_the_innermost() {
-        let (loop_part, caller) = (Some(LoopPart::Loop), Some(LoopPart::Caller));
-        // A native function, called in an eval frame, that is called by the loop's caller, and so in another one.
-        let parts = || [None, loop_part, caller, None, caller, None].into_iter();
-        assert_eq!(counted(parts(), 2), [false, true, false, false, true, false]);
-        assert_eq!(counted(parts(), 1), [false, false, false, false, true, false]);
-        assert_eq!(counted(parts(), 0), [false, true, false, false, true, false], "more than one is missing");
+        eval_frames(calls.map(|at| self.spaces.loop_part(self.space, at)), rounds)
     }
 }

@@ -97,6 +97,11 @@ impl StoppedStack {
         native_frames(self.sp, &self.walked)
     }
 
+    /// An address within the running instruction or the call of each frame, innermost first.
+    pub fn calls(&self) -> impl Iterator<Item = u64> {
+        self.walked.iter().map(|frame| frame.pc.0.wrapping_sub(frame.is_return.into()))
+    }
+
     /// Index of the frame, innermost first, that contains this stack address. The end of the outermost is not known.
     pub fn frame_at(&self, at: u64) -> Option<usize> {
         let callers = self.walked.iter().skip(1);

@@ -39,12 +39,6 @@ pub(super) fn saves_pointer(code: &[u8]) -> Option<usize> {
     effects(code).position(saves).map(|index| 4 * index)
 }
 
-/// Whether an instruction is a call: `bl`, `blr`.
-pub(super) fn is_call(word: [u8; 4]) -> bool {
-    let word = u32::from_le_bytes(word);
-    word >> 26 == 0b10_0101 || word & 0xffff_fc1f == 0xd63f_0000
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,7 +66,5 @@ mod tests {
     fn the_frame_pointer_is_saved_by_a_pair() {
         // sub sp, sp, #0x20; stp x29, x30, [sp, #0x10]
         assert_eq!(saves_pointer(&code(&[0xd100_83ff, 0xa901_7bfd])), Some(4));
-        assert!(is_call(0x9400_0010_u32.to_le_bytes()) && is_call(0xd63f_0100_u32.to_le_bytes()));
-        assert!(!is_call(0xd65f_03c0_u32.to_le_bytes()));
     }
 }

@@ -8,9 +8,9 @@
 
 use std::ops::Range;
 
-use plumb_unwind::{Avma, RuntimeCaller, RuntimeFrame, RuntimeRule, StackPointer};
+use plumb_unwind::scan::calls::{CallTarget, LONGEST, before};
+use plumb_unwind::{Avma, Isa, RuntimeCaller, RuntimeFrame, RuntimeRule, StackPointer};
 
-use crate::memory::head;
 use crate::runtime::RuntimeProcess;
 use crate::{Memory, Unreadable};
 
@@ -237,11 +237,18 @@ impl Asked<'_, '_> {
 
     /// Whether the code before an address calls directly into a range.
     fn calls(&self, word: u64, range: &Range<u64>) -> bool {
-        let Some(begin) = word.checked_sub(5) else { return false };
-        let bytes: Result<[u8; 5], Unreadable> = head(self.memory, begin);
-        bytes.is_ok_and(|bytes| {
-            x86_64::call_target(&bytes, word).is_some_and(|target| range.contains(&target))
-        })
+        self.call_before(word)
+            .any(|call| matches!(call, CallTarget::Direct(target) if range.contains(&target.0)))
+    }
+
+    /// The calls that code before an address may end with.
+    fn call_before(&self, word: u64) -> impl Iterator<Item = CallTarget> {
+        let (isa, length) = if IS_AARCH64 { (Isa::Aarch64, 4) } else { (Isa::X86_64, LONGEST) };
+        let mut code = vec![0; length];
+        let begin = word.checked_sub(length as u64);
+        let is_read = begin.is_some_and(|begin| self.memory.read(begin, &mut code));
+        code.truncate(if is_read { length } else { 0 });
+        before(isa, &code, Avma(word)).collect::<Vec<_>>().into_iter()
     }
 
     /// Whether a frame with a frame pointer may return to an address. After a call it has one, so that it returns to any code: the unwinder asks for that.
@@ -256,12 +263,7 @@ impl Asked<'_, '_> {
         if self.heaps.is_in(self.memory, of, word.wrapping_sub(1), Kind::Interpreter) {
             return true;
         }
-        if IS_AARCH64 {
-            let before: Result<[u8; 4], Unreadable> = head(self.memory, word.wrapping_sub(4));
-            return before.is_ok_and(aarch64::is_call);
-        }
-        let Some(begin) = word.checked_sub(7) else { return false };
-        head(self.memory, begin).is_ok_and(|bytes| x86_64::ends_in_call(&bytes))
+        self.call_before(word).next().is_some()
     }
 }
 

@@ -57,27 +57,6 @@ pub(super) fn pushes_pointer(code: &[u8]) -> Option<usize> {
     code.windows(4).position(|four| matches!(four, [0x55, 0x48, 0x8b, 0xec] | [0x55, 0x48, 0x89, 0xe5]))
 }
 
-/// The target of a direct call that ends at an address.
-pub(super) fn call_target(bytes: &[u8; 5], end: u64) -> Option<u64> {
-    let [0xe8, a, b, c, d] = *bytes else { return None };
-    Some(end.wrapping_add_signed(i32::from_le_bytes([a, b, c, d]).into()))
-}
-
-/// Whether these bytes end in a call.
-pub(super) fn ends_in_call(bytes: &[u8; 7]) -> bool {
-    let is_call = |modrm: u8| modrm & 0x38 == 0x10;
-    match *bytes {
-        [_, _, 0xe8, ..] => true,
-        [.., 0xff, modrm] if (0xd0..=0xd7).contains(&modrm) => true,
-        [.., 0xff, modrm] if is_call(modrm) && modrm < 0x40 && modrm & 7 != 4 && modrm & 7 != 5 => true,
-        [.., 0xff, modrm, _] if is_call(modrm) && (0x40..0x80).contains(&modrm) => true,
-        [.., 0xff, modrm, _, _] if is_call(modrm) && (0x40..0x80).contains(&modrm) && modrm & 7 == 4 => true,
-        [_, 0xff, modrm, ..] if is_call(modrm) && (0x80..0xc0).contains(&modrm) => true,
-        [0xff, modrm, ..] if is_call(modrm) && (0x80..0xc0).contains(&modrm) && modrm & 7 == 4 => true,
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,13 +72,5 @@ mod tests {
         assert_eq!(makes_frame(&[0x48, 0x81, 0xec, 0x18, 1, 0, 0], 0x120), Some((0, false)));
         assert_eq!(makes_frame(&entry, 0x38), None, "another frame");
         assert_eq!(pushes_pointer(&[0x50, 0x55, 0x48, 0x8b, 0xec]), Some(1));
-    }
-
-    #[test]
-    fn calls_are_recognized() {
-        assert_eq!(call_target(&[0xe8, 0xfb, 0xff, 0xff, 0xff], 100), Some(95));
-        assert!(ends_in_call(&[0, 0, 0xe8, 1, 2, 3, 4]));
-        assert!(ends_in_call(&[0, 0, 0, 0, 0, 0xff, 0xd0]));
-        assert!(!ends_in_call(&[0, 0, 0, 0, 0, 0xff, 0xe0]), "a jump");
     }
 }

@@ -2,8 +2,8 @@
 
 use super::functions;
 use super::layout::{
-    CODE_BODY, CONTEXT_FRAME, CONTEXT_STACK, FRAME_CODE, FRAME_ENVIRONMENT, FRAME_INSTRUCTION, FRAME_IS_LAST,
-    RubyLayout,
+    BODY_INSTRUCTIONS, CODE_BODY, CONTEXT_FRAME, CONTEXT_STACK, FRAME_CODE, FRAME_ENVIRONMENT,
+    FRAME_INSTRUCTION, FRAME_IS_LAST, NO_POSITION, RubyLayout,
 };
 use crate::{EvalLoopFrame, Memory, ScriptPlace, Unreadable};
 
@@ -49,6 +49,10 @@ fn place(memory: &dyn Memory, at: u64) -> Result<Option<ScriptPlace>, Unreadable
         return Ok(None);
     }
     let flags = word(word(at, FRAME_ENVIRONMENT)?, 0)?;
-    let code = functions::id(memory, word(code, CODE_BODY)?)?;
-    Ok(Some(ScriptPlace { code, offset: 0, is_entry: flags & FRAME_IS_LAST != 0, is_generator: false }))
+    let body = word(code, CODE_BODY)?;
+    // The instruction is the one after that which runs.
+    let position = instruction.wrapping_sub(word(body, BODY_INSTRUCTIONS)?) / 8;
+    let offset = u32::try_from(position.wrapping_sub(1)).unwrap_or(u32::MAX).min(NO_POSITION);
+    let code = functions::id(memory, body)?;
+    Ok(Some(ScriptPlace { code, offset, is_entry: flags & FRAME_IS_LAST != 0, is_generator: false }))
 }

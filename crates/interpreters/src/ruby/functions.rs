@@ -2,6 +2,7 @@
 
 use super::kernel::{ARRAY, EMBEDDED, MEMBERS, TYPE};
 use super::layout::{self, BODY_FILE, BODY_LINE, BODY_NAME, MAX_BODY_BYTES, RubyLayout, Strings};
+use super::lines;
 use crate::function::{identity, read_same};
 use crate::memory::{head, word_in};
 use crate::{CodeId, Function, Memory, Unreadable};
@@ -25,7 +26,10 @@ pub(super) fn read(memory: &dyn Memory, layout: &RubyLayout, id: CodeId) -> Resu
         let file = text(memory, layout, path(memory, word_in(bytes, BODY_FILE))?)?;
         let line = word_in(bytes, BODY_LINE);
         let first_line = if layout.has_plain_line { line as u32 } else { (line >> 1) as u32 };
-        Ok(Function::without_lines(name, file, first_line))
+        let lines = lines::read(memory, layout, bytes);
+        let has_all_lines = lines.is_some();
+        let text = Some(lines.unwrap_or_default());
+        Ok(Function { text, has_all_lines, ..Function::without_lines(name, file, first_line) })
     })
 }
 

@@ -33,6 +33,10 @@ pub const FRAME_ENVIRONMENT: u32 = 32;
 pub const FRAME_IS_LAST: u64 = 0x20;
 /// `rb_iseq_t.body`
 pub const CODE_BODY: u32 = 16;
+/// `rb_iseq_constant_body.iseq_encoded`: its instructions, in words.
+pub const BODY_INSTRUCTIONS: u32 = 8;
+/// The position in a frame that does not tell it: `UNKNOWN` in `function.rs`.
+pub const NO_POSITION: u32 = 0x7fffffff;
 /// `rb_iseq_constant_body.location`: `pathobj`, `base_label`, `label` and `first_lineno`, which identify the code.
 pub const BODY_FILE: u32 = 64;
 /// `location.label`

@@ -1,10 +1,10 @@
-//! Offsets of the members of Ruby's structures, in bytes: those of x86_64 and glibc, taken from the crate rbspy-ruby-structs, which has them from
-//! each version's headers. Offsets that are the same in all supported versions are constants.
+//! Offsets of the members of Ruby's structures, in bytes: those of x86_64, taken from the crate rbspy-ruby-structs, which has them from each version's
+//! headers. Offsets that are the same in all supported versions are constants. Other processors differ in the size of the locks that are members.
 
 use super::kernel::*;
 pub(super) use super::kernel::{
-    BODY_FILE, BODY_NAME, CODE_BODY, CONTEXT_FRAME, CONTEXT_STACK, FRAME_CODE, FRAME_ENVIRONMENT,
-    FRAME_INSTRUCTION, FRAME_IS_LAST,
+    BODY_FILE, BODY_INSTRUCTIONS, BODY_NAME, CODE_BODY, CONTEXT_FRAME, CONTEXT_STACK, FRAME_CODE,
+    FRAME_ENVIRONMENT, FRAME_INSTRUCTION, FRAME_IS_LAST, NO_POSITION,
 };
 use crate::KernelLayout;
 use crate::root::{IDENTITY_WORDS, words};
@@ -30,6 +30,10 @@ pub struct RubyLayout {
     pub strings: Strings,
     /// Whether `first_lineno` is a C integer rather than a Ruby one.
     pub has_plain_line: bool,
+    /// `rb_iseq_constant_body.insns_info`
+    pub lines: u32,
+    /// Size of `struct iseq_insn_info_entry`.
+    pub line_bytes: u32,
 }
 
 impl RubyLayout {
@@ -62,6 +66,8 @@ pub enum Strings {
     Plain,
 }
 
+/// `rb_iseq_constant_body.iseq_size`: the number of its instruction words.
+pub(super) const BODY_LENGTH: u32 = 4;
 /// `location.first_lineno`
 pub(super) const BODY_LINE: u32 = 88;
 /// Most bytes of a body that are read.
@@ -88,22 +94,36 @@ const V3_1: RubyLayout = RubyLayout {
     frame_bytes: 64,
     strings: Strings::InFlags,
     has_plain_line: false,
+    lines: 120,
+    line_bytes: 12,
 };
 
-const V3_2: RubyLayout =
-    RubyLayout { thread_context: 48, thread_native: 40, thread_id: 8, strings: Strings::Plain, ..V3_1 };
+const V3_2: RubyLayout = RubyLayout {
+    thread_context: 48,
+    thread_native: 40,
+    thread_id: 8,
+    strings: Strings::Plain,
+    has_plain_line: true,
+    lines: 112,
+    ..V3_1
+};
 
-const V3_3: RubyLayout =
-    RubyLayout { threads: 256, running: 384, thread_id: 16, frame_bytes: 56, has_plain_line: true, ..V3_2 };
+const V3_3: RubyLayout = RubyLayout { threads: 256, running: 384, thread_id: 16, frame_bytes: 56, ..V3_2 };
 
-/// The structures of a version, if it is supported.
-pub(super) fn of((major, minor): (u32, u32)) -> Option<RubyLayout> {
-    match (major, minor) {
-        (3, 0) => Some(RubyLayout { context_thread: 56, frame_bytes: 56, ..V3_1 }),
-        (3, 1) => Some(V3_1),
-        (3, 2) => Some(V3_2),
-        (3, 3 | 4) => Some(V3_3),
-        (4, 0) => Some(RubyLayout { threads: 184, running: 312, ..V3_3 }),
-        _ => None,
-    }
+/// Size of `pthread_mutex_t` on x86_64.
+const MUTEX_BYTES: u32 = 40;
+
+/// The structures of a version, if it is supported, where a `pthread_mutex_t` has `mutex_bytes`.
+pub(super) fn of((major, minor): (u32, u32), mutex_bytes: u32) -> Option<RubyLayout> {
+    let layout = match (major, minor) {
+        (3, 0) => RubyLayout { context_thread: 56, frame_bytes: 56, line_bytes: 8, ..V3_1 },
+        (3, 1) => V3_1,
+        (3, 2) => V3_2,
+        (3, 3 | 4) => V3_3,
+        (4, 0) => RubyLayout { threads: 184, running: 312, ..V3_3 },
+        _ => return None,
+    };
+    // `sync.lock` of the ractor is before `threads`, the scheduler's lock between that and `running_ec`.
+    let larger = mutex_bytes.saturating_sub(MUTEX_BYTES);
+    Some(RubyLayout { threads: layout.threads + larger, running: layout.running + 2 * larger, ..layout })
 }

@@ -1,4 +1,4 @@
-//! Ruby 3.0 to 4.0: the methods and blocks that `caller` shows and that are written in Ruby, without lines.
+//! Ruby 3.0 to 4.0: the methods and blocks that `caller` shows and that are written in Ruby.
 //!
 //! Follows Ruby's own vm_core.h, vm_backtrace.c and ractor_core.h: the main ractor lists its threads; each thread points to its execution
 //! context, and that to control frames, which are contiguous in memory; each frame points to its code. Functions written in C have frames as well,
@@ -10,12 +10,16 @@ mod frames;
 mod functions;
 mod kernel;
 mod layout;
+mod lines;
+mod stripped;
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::Range;
 
-use crate::image::{Image, Wanted, largest_callee};
+use crate::dispatch;
+use crate::function::UNKNOWN;
+use crate::image::{Image, Wanted};
 use crate::{
     CodeId, CommandLine, Detected, EvalLoopFrame, FrameLists, FrameSource, Function, Interpreter, Language,
     LoopPart, Memory, Root, Threads, Unreadable,
@@ -28,10 +32,9 @@ const RACTOR: &str = "ruby_single_main_ractor";
 const VERSION: &str = "ruby_version";
 /// The function that calls the loop, once per eval frame.
 const LOOP: &str = "rb_vm_exec";
-/// Bytes of it that are read; it has fewer.
-const LOOP_BYTES: usize = 8192;
-/// Smallest size of the loop, `vm_exec_core`, whose symbol no package has. No other callee of `LOOP` is as large.
-const LEAST_CORE: u64 = 8192;
+/// A function whose first memory access is to what `RACTOR` names, and the bytes of it that are read.
+const READS_RACTOR: &str = "rb_ractor_stdout";
+const READS_RACTOR_BYTES: usize = 64;
 /// Most threads that are read.
 const MAX_THREADS: usize = 1 << 16;
 
@@ -39,7 +42,7 @@ const MAX_THREADS: usize = 1 << 16;
 const SYMBOLS: &[Wanted] = &[
     Wanted { name: RACTOR, bytes: 0 },
     Wanted { name: VERSION, bytes: 16 },
-    Wanted { name: LOOP, bytes: LOOP_BYTES },
+    Wanted { name: READS_RACTOR, bytes: READS_RACTOR_BYTES },
 ];
 
 /// Ruby.
@@ -72,7 +75,7 @@ struct Ruby {
     /// Version, such as 3.1.2.
     version: String,
     layout: RubyLayout,
-    /// Stated address range of the loop.
+    /// Stated address range of the loop, `vm_exec_core`, whose symbol no package has.
     core: Option<Range<u64>>,
     /// Stated address range of its caller.
     exec: Option<Range<u64>>,
@@ -83,22 +86,18 @@ fn find(image: &Image, file: &File) -> Option<Detected> {
     let text = image.content(VERSION)?.split(|&byte| byte == 0).next()?;
     let version = String::from_utf8_lossy(text).into_owned();
     let mut numbers = version.split('.').map_while(|number| number.parse().ok());
-    // Offsets are those of x86_64: locks of the C library have other sizes on aarch64.
-    if cfg!(target_arch = "aarch64") {
-        return Some(Detected::Unknown(format!("Ruby {version} on arm64")));
-    }
-    let layout = layout::of((numbers.next()?, numbers.next()?));
-    let (Some(ractor), Some(layout)) = (image.address(RACTOR), layout) else {
-        // From 3.3 on the libraries in packages lack this symbol.
+    let layout = layout::of((numbers.next()?, numbers.next()?), image.mutex_bytes());
+    // From 3.3 on the libraries in packages lack this symbol.
+    let ractor = image.address(RACTOR).or_else(|| stripped::ractor(image, file));
+    let (Some(ractor), Some(layout)) = (ractor, layout) else {
         let stripped = if layout.is_some() { " without symbols" } else { "" };
         return Some(Detected::Unknown(format!("Ruby {version}{stripped}")));
     };
-    let exec = image.range(LOOP);
-    let code = image.content(LOOP).unwrap_or_default();
-    let core = exec.as_ref().and_then(|exec| largest_callee(file, code, exec));
-    let core = core.filter(|core| core.end - core.start >= LEAST_CORE);
+    let (core, exec) = dispatch::find(file).map_or((None, None), |found| (Some(found.core), found.caller));
     Some(Detected::Known(Box::new(Ruby { ractor, version, layout, core, exec })))
 }
+
+const _: () = assert!(kernel::NO_POSITION == UNKNOWN, "the kernel's reader and this one say alike");
 
 impl Interpreter for Ruby {
     fn name(&self) -> String {

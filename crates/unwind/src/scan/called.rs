@@ -9,7 +9,7 @@ use crate::code::{CodeMap, Located};
 use crate::memory::Memory;
 use crate::module::Extent;
 
-use super::calls::{self, Call, Jump};
+use super::calls::{self, CallTarget, Jump};
 use super::places::{ReadCode, is_code};
 
 /// Maximum number of jumps followed from the target of a call.
@@ -116,8 +116,8 @@ pub(super) fn follows_call<A: Architecture, C: CodeMap>(
     let mut found = None;
     for call in calls::before(A::ISA, code_before::<A>(text, pc, &mut bytes), pc) {
         let says = match call {
-            Call::To(target) => leads_to::<A, C>(code, text, target, callee, MAX_JUMPS),
-            Call::Anywhere => Called::Perhaps,
+            CallTarget::Direct(target) => leads_to::<A, C>(code, text, target, callee, MAX_JUMPS),
+            CallTarget::Indirect => Called::Perhaps,
         };
         found = found.max(Some(says));
     }
@@ -135,11 +135,11 @@ pub(super) fn calls_before<A: Architecture, C: CodeMap>(
     let (mut direct, mut through_pointer) = (None, false);
     for call in calls::before(A::ISA, code_before::<A>(text, pc, &mut bytes), pc) {
         match call {
-            Call::To(target) if is_code(code, target) => {
+            CallTarget::Direct(target) if is_code(code, target) => {
                 direct = Some(destination::<A, C>(code, text, target))
             }
-            Call::To(_) => {}
-            Call::Anywhere => through_pointer = true,
+            CallTarget::Direct(_) => {}
+            CallTarget::Indirect => through_pointer = true,
         }
     }
     (direct, through_pointer)

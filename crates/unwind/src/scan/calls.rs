@@ -8,17 +8,17 @@ use crate::isa::Isa;
 use crate::table::indirect_call;
 
 /// Length of the longest call in bytes, without prefixes, which come before it and do not matter.
-pub(super) const LONGEST: usize = 7;
+pub const LONGEST: usize = 7;
 /// Number of bytes of a callee that are read to see whether it only jumps on.
 pub(super) const STUB: usize = 16;
 
-/// A call.
+/// The target of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Call {
-    /// Directly to this address.
-    To(Avma),
+pub enum CallTarget {
+    /// This address.
+    Direct(Avma),
     /// Through a register or memory.
-    Anywhere,
+    Indirect,
 }
 
 /// Jump that a function consists of.
@@ -40,18 +40,18 @@ pub(super) fn lengths(isa: Isa) -> &'static [usize] {
 }
 
 /// Returns the calls that `code`, which ends at `end`, may end with. On x86_64 the same bytes may decode as several.
-pub(super) fn before(isa: Isa, code: &[u8], end: Avma) -> impl Iterator<Item = Call> {
+pub fn before(isa: Isa, code: &[u8], end: Avma) -> impl Iterator<Item = CallTarget> {
     let (direct, through) = match isa {
         Isa::X86_64 => (x86_64_direct(code, end), x86_64_indirect(code)),
         Isa::Aarch64 => aarch64_call(code, end),
         Isa::Arm => (None, false),
     };
-    direct.map(Call::To).into_iter().chain(through.then_some(Call::Anywhere))
+    direct.map(CallTarget::Direct).into_iter().chain(through.then_some(CallTarget::Indirect))
 }
 
 /// Calls `visit` with the targets of direct calls in `code`, which is at `at`. On x86_64 every byte sequence that
 /// looks like a call counts as one; a false one rarely leads anywhere near.
-pub(super) fn targets(isa: Isa, code: &[u8], at: Avma, mut visit: impl FnMut(Avma)) {
+pub fn targets(isa: Isa, code: &[u8], at: Avma, mut visit: impl FnMut(Avma)) {
     match isa {
         Isa::X86_64 => {
             for (index, call) in code.windows(5).enumerate().filter(|(_, call)| call.first() == Some(&0xe8)) {
@@ -69,7 +69,7 @@ pub(super) fn targets(isa: Isa, code: &[u8], at: Avma, mut visit: impl FnMut(Avm
 
 /// Calls `visit` with the targets of direct jumps in `code`, which is at `at`, including conditional ones; with
 /// `None` for jumps through memory or a register. On x86_64 every byte sequence that looks like a jump counts as one.
-pub(super) fn jumps(isa: Isa, code: &[u8], at: Avma, mut visit: impl FnMut(Option<Avma>)) {
+pub fn jumps(isa: Isa, code: &[u8], at: Avma, mut visit: impl FnMut(Option<Avma>)) {
     match isa {
         Isa::X86_64 => {
             for index in 0..code.len() {
@@ -172,7 +172,7 @@ mod tests {
 
     use super::*;
 
-    fn calls(isa: Isa, code: &[u8]) -> Vec<Call> {
+    fn calls(isa: Isa, code: &[u8]) -> Vec<CallTarget> {
         before(isa, code, Avma(0x1000)).collect()
     }
 
@@ -180,8 +180,8 @@ mod tests {
     #[test]
     fn calls_of_x86_64() {
         let x = Isa::X86_64;
-        assert_eq!(calls(x, &[0x90, 0xe8, 0, 1, 0, 0]), [Call::To(Avma(0x1100))]);
-        assert_eq!(calls(x, &[0xe8, 0xfb, 0xff, 0xff, 0xff]), [Call::To(Avma(0xffb))]);
+        assert_eq!(calls(x, &[0x90, 0xe8, 0, 1, 0, 0]), [CallTarget::Direct(Avma(0x1100))]);
+        assert_eq!(calls(x, &[0xe8, 0xfb, 0xff, 0xff, 0xff]), [CallTarget::Direct(Avma(0xffb))]);
         for code in [
             &[0xff, 0xd0][..],                          // call *%rax
             &[0x41, 0xff, 0xd3],                        // call *%r11
@@ -192,7 +192,7 @@ mod tests {
             &[0xff, 0x14, 0xc5, 0, 0, 0x40, 0],         // call *0x400000(,%rax,8)
             &[0x42, 0xff, 0x94, 0xe3, 0, 1, 0, 0][1..], // call *0x100(%rbx,%r12,8)
         ] {
-            assert_eq!(calls(x, code), [Call::Anywhere], "{code:x?}");
+            assert_eq!(calls(x, code), [CallTarget::Indirect], "{code:x?}");
         }
         // jmp *%rax, push, a far call, nops, a call that is not at the end.
         for code in [&[0xff, 0xe0][..], &[0xff, 0x30], &[0xff, 0x18], &[0x90; 7], &[0xe8, 0, 0, 0, 0, 0x90]] {
@@ -203,10 +203,10 @@ mod tests {
     #[test]
     fn calls_of_aarch64() {
         let a = Isa::Aarch64;
-        assert_eq!(calls(a, &0x9400_0003_u32.to_le_bytes()), [Call::To(Avma(0xffc + 12))]);
-        assert_eq!(calls(a, &0x97ff_ffff_u32.to_le_bytes()), [Call::To(Avma(0xff8))]);
-        assert_eq!(calls(a, &0xd63f_0060_u32.to_le_bytes()), [Call::Anywhere], "blr x3");
-        assert_eq!(calls(a, &0xd73f_0861_u32.to_le_bytes()), [Call::Anywhere], "blraa x3, x1");
+        assert_eq!(calls(a, &0x9400_0003_u32.to_le_bytes()), [CallTarget::Direct(Avma(0xffc + 12))]);
+        assert_eq!(calls(a, &0x97ff_ffff_u32.to_le_bytes()), [CallTarget::Direct(Avma(0xff8))]);
+        assert_eq!(calls(a, &0xd63f_0060_u32.to_le_bytes()), [CallTarget::Indirect], "blr x3");
+        assert_eq!(calls(a, &0xd73f_0861_u32.to_le_bytes()), [CallTarget::Indirect], "blraa x3, x1");
         assert_eq!(calls(a, &0xd61f_0060_u32.to_le_bytes()), [], "br x3");
         assert_eq!(calls(Isa::Arm, &[0; 4]), []);
     }

@@ -26,7 +26,8 @@
 //! that is not in a file in checked mode (`entry`), and walks that rules have led nowhere (`misled`, `subroutine`).
 
 mod called;
-mod calls;
+#[doc(hidden)]
+pub mod calls;
 mod entry;
 mod misled;
 mod outwards;
