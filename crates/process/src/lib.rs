@@ -38,6 +38,7 @@ mod trusted;
 mod uprobes;
 pub mod usage;
 mod vdso;
+mod vectors;
 
 pub use allocator::Allocator;
 pub use arch::{UnsupportedMachine, can_observe};
@@ -65,3 +66,4 @@ pub use tree::Tree;
 pub use trusted::open_owned;
 pub use uprobes::{Uprobe, parse_uprobe_events, uprobes_in_processes};
 pub use vdso::vdso;
+pub use vectors::vector_bytes;

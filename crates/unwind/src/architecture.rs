@@ -74,6 +74,8 @@ pub trait Architecture: Copy + Eq + Debug + 'static {
     const LR: Option<u16>;
     /// Number of tracked registers: `0..COUNT`.
     const COUNT: u16;
+    /// DWARF number of the pseudo register with the length of scalable vectors, which is tracked besides, where the architecture has any.
+    const VECTOR_GRANULES: Option<u16> = None;
     /// Word size in bytes.
     const WORD: u64 = Self::ISA.word() as u64;
     /// Mask of the bits that an address can have.

@@ -74,7 +74,7 @@ mod tests {
         check_mask::<X86_64>();
         check_mask::<Aarch64>();
         assert_eq!(X86_64::of_perf(9), None, "flags");
-        assert_eq!(Aarch64::of_perf(33), None);
+        assert_eq!([33, 46].map(Aarch64::of_perf), [None, Some(46)]);
     }
 
     /// A register set whose words are their own indices plus 100, but for one.
@@ -110,6 +110,10 @@ mod tests {
         let of_state = |state, call: u64| {
             Aarch64::stopped(move |set, words| match set {
                 NT_PRSTATUS => numbered(words, (33, state)),
+                0x405 => {
+                    words[1] = 32;
+                    16
+                }
                 _ => {
                     words[0] = if words.len() == 1 && set & 0xff == 4 { call } else { 7000 };
                     8
@@ -119,8 +123,8 @@ mod tests {
         let stopped = of_state(0x8000_0000, 63).expect("64-bit code");
         let registers = &stopped.registers;
         assert_eq!(
-            [0, 29, 30, 31, 32].map(|number| registers.get(number)),
-            [100, 129, 130, 131, 132].map(Some)
+            [0, 29, 30, 31, 32, 46].map(|number| registers.get(number)),
+            [100, 129, 130, 131, 132, 4].map(Some)
         );
         assert_eq!((stopped.thread_pointer, stopped.in_system_call), (7000, true));
         assert!(!of_state(0, 0xffff_ffff).expect("64-bit code").in_system_call);

@@ -7,6 +7,8 @@ use crate::architecture::Architecture;
 pub struct RegisterSet<A: Architecture> {
     values: A::Values,
     valid: u64,
+    /// Length of scalable vectors, in units of eight bytes; 0: unknown. No frame changes it.
+    vector_granules: u16,
 }
 
 impl<A: Architecture> RegisterSet<A> {
@@ -20,7 +22,7 @@ impl<A: Architecture> RegisterSet<A> {
 
     /// Creates a set in which no register is known.
     pub fn unknown() -> Self {
-        RegisterSet { values: A::ZERO, valid: 0 }
+        RegisterSet { values: A::ZERO, valid: 0, vector_granules: 0 }
     }
 
     /// Sets the value of `register`. Ignores registers that are not tracked.
@@ -29,6 +31,8 @@ impl<A: Architecture> RegisterSet<A> {
         if let Some(slot) = self.values.as_mut().get_mut(usize::from(register)) {
             *slot = value;
             self.valid |= 1 << register;
+        } else if A::VECTOR_GRANULES == Some(register) {
+            self.vector_granules = u16::try_from(value).unwrap_or(0);
         }
     }
 
@@ -48,7 +52,10 @@ impl<A: Architecture> RegisterSet<A> {
     /// Returns the value of `register`, if it is known.
     #[inline]
     pub fn get(&self, register: u16) -> Option<u64> {
-        let value = *self.values.as_ref().get(usize::from(register))?;
+        let Some(&value) = self.values.as_ref().get(usize::from(register)) else {
+            let granules = Some(self.vector_granules).filter(|_| A::VECTOR_GRANULES == Some(register));
+            return granules.filter(|&granules| granules != 0).map(u64::from);
+        };
         (self.valid & (1 << register) != 0).then_some(value)
     }
 

@@ -261,6 +261,18 @@ fn signals_of_clang() {
     assert!(report.is_none_or(|report| report.signals >= 4), "handlers ran");
 }
 
+/// Frames with vectors whose length the program does not know.
+#[test]
+#[cfg(target_arch = "aarch64")]
+fn scalable_vectors() {
+    let Some(program) = programs::build("vectors.c", &[programs::CLANG, "-static", "-march=armv8.2-a+sve"])
+    else {
+        return;
+    };
+    let report = check_from("SVE by Clang", &mut Command::new(&program.path), Some("main"), CAP_OF_OWN);
+    assert!(report.is_none_or(|report| report.end == "exit status 0"), "all of it is stepped");
+}
+
 /// The CFA is in `rbx` or `r12` to `r15`, also below a signal handler and below callees that save these registers.
 #[test]
 #[cfg(target_arch = "x86_64")]

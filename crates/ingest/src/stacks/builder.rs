@@ -22,6 +22,8 @@ use crate::spaces::SpaceId;
 pub(crate) struct Stacks {
     pub(crate) kernel: Kernel,
     pub(crate) scripts: ScriptNames,
+    /// Length in bytes of scalable vectors in samples that do not tell it.
+    pub(crate) vector_bytes: Option<u64>,
     /// Buffer for the unwound frames of the next stack.
     pub(crate) walked: Vec<Walked>,
     /// Buffer for the frames of the next stack.
@@ -33,12 +35,13 @@ pub(crate) struct Stacks {
 
 impl Stacks {
     pub(crate) fn new(source: Source) -> Self {
-        let kernel = match source {
-            Source::Live => Kernel::of_this_machine(),
-            Source::File => Kernel::default(),
+        let (kernel, vector_bytes) = match source {
+            Source::Live => (Kernel::of_this_machine(), plumb_process::vector_bytes()),
+            Source::File => (Kernel::default(), None),
         };
         Self {
             kernel,
+            vector_bytes,
             scripts: ScriptNames::default(),
             walked: Vec::new(),
             leaf_first: Vec::new(),

@@ -88,9 +88,14 @@ impl RecordedStack<'_> {
         if sampled.abi == perf::PERF_SAMPLE_REGS_ABI_32 {
             return callchain::only_pc::<A>(stack, &sampled, space);
         }
-        let Some(registers) = registers::<A>(&sampled) else {
+        let Some(mut registers) = registers::<A>(&sampled) else {
             return Ending::Truncation(Truncation::NoUserStack, None);
         };
+        if let (Some(number), Some(bytes)) = (A::VECTOR_GRANULES, stack.stacks.vector_bytes)
+            && registers.get(number).is_none()
+        {
+            registers.set(number, bytes / 8);
+        }
         let running = stack.processes.scope.is_live().then_some(stack.pid);
         let copy = StackCopy::new(registers.sp(), bytes, full, running);
         let mut copied = CopiedStack::new(registers, copy, std::mem::take(&mut stack.stacks.walked));

@@ -23,7 +23,7 @@ use crate::row::Row;
 pub use decode::{Access, Effect, effect};
 pub use signal::is_trampoline_row;
 
-pub use numbers::{COUNT, FP, PC, SP, X29, X30};
+pub use numbers::{COUNT, FP, PC, SP, VG, X29, X30};
 
 /// Bits of an address in the smallest user memory that Linux can be built for.
 const SMALLEST_USER_MEMORY: u32 = 36;
@@ -44,6 +44,7 @@ impl Architecture for Aarch64 {
     const FP: u16 = FP;
     const LR: Option<u16> = Some(X30);
     const COUNT: u16 = COUNT;
+    const VECTOR_GRANULES: Option<u16> = Some(VG);
 
     /// AAPCS64 §6.1.1: `x19`..`x29` and `sp`.
     fn is_preserved(register: u16) -> bool {

@@ -10,5 +10,7 @@ pub const SP: u16 = 31;
 pub const PC: u16 = 32;
 /// Number of tracked registers: `0..COUNT`.
 pub const COUNT: u16 = 33;
+/// DWARF number of `VG`, the length of SVE's vectors in units of eight bytes.
+pub const VG: u16 = 46;
 /// The frame pointer: `x29`.
 pub const FP: u16 = X29;

@@ -61,6 +61,7 @@ const OF_AARCH64: &[(&str, &[&str])] = &[
     ("outlined.c", &[CLANG, "-Oz", "-moutline"]),
     ("exceptions.cpp", &[CLANG, "-O3"]),
     ("signals.c", &[CLANG, "-static", "-O3"]),
+    ("vectors.c", &[CLANG, "-static", "-march=armv8.2-a+sve"]),
 ];
 
 /// Compiles `source` with optimization, or finds it in [`BUILT`]. Prints the reason and returns `None` if there is no

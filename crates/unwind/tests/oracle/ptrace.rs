@@ -12,6 +12,9 @@ use plumb_unwind::{Avma, LinuxRegisters, Memory, Native, ReadError, Registers, W
 
 use super::arch;
 
+/// Register set with the length of scalable vectors (`NT_ARM_SVE`); machines without them have none.
+const VECTORS: i32 = 0x405;
+
 /// A traced process; dropping it kills the process.
 pub struct Tracee {
     child: Child,
@@ -195,12 +198,14 @@ impl Tracee {
     pub fn registers(&self) -> io::Result<Registers> {
         let mut failure = None;
         let stopped = Native::stopped(|set, words| {
-            if set != libc::NT_PRSTATUS {
+            if set != libc::NT_PRSTATUS && set != VECTORS {
                 return 0;
             }
             let result = self.register_set(libc::PTRACE_GETREGSET, set, words);
             result.unwrap_or_else(|error| {
-                failure = Some(error);
+                if set == libc::NT_PRSTATUS {
+                    failure = Some(error);
+                }
                 0
             })
         });
