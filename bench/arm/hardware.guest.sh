@@ -31,6 +31,7 @@ three() {
 }
 for _ in $(seq "${ROUNDS_OF_EACH:-10}"); do
     three recursion /programs/recur-O2 8
+    three recursion-x10 /programs/recur-O2 80
     three xz /usr/bin/xz -2c data
 done
 dmesg | grep 'interrupt took too long' | tail -n 5
