@@ -63,8 +63,8 @@ impl Callees {
         })
     }
 
-    /// Visits all nodes in pre-order, with the number of callers of each that have each key: a sum that counts a node only where its own key has none
-    /// above it counts recursion once. `above` has an entry for each key, all 0, and is all 0 again unless `visit` fails.
+    /// Visits all nodes in pre-order. `visit` gets, for each key, the number of callers above the node with that key: a sum of the nodes whose own key
+    /// has 0 counts recursion once. `above` has an entry for each key, all 0, and is all 0 again unless `visit` fails.
     ///
     /// # Errors
     /// The first error of `visit`.

@@ -1,8 +1,7 @@
 //! Percentages that add up.
 
-/// Returns each part's share of `whole` in steps of 1/`per_percent` percent, rounded so that together they make the rounded share of
-/// their sum: a table's column adds up, to 100% if the parts are everything. No share is further from its exact
-/// value than one step. The largest remainders are rounded up; of equal ones the earlier.
+/// Returns the share of `whole` of each part in steps of 1/`per_percent` percent, by the largest-remainder method: the shares add up to the rounded share
+/// of their sum, so that a table's column does, and each is off by less than one step. Of equal remainders the earlier is rounded up.
 pub fn rounded_shares(parts: &[u64], whole: u64, per_percent: u32) -> Vec<u32> {
     if whole == 0 {
         return vec![0; parts.len()];

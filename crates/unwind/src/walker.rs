@@ -95,8 +95,8 @@ impl<'w, A: Architecture, C: CodeMap, M: Memory> Walker<'w, A, C, M> {
         Walker { is_trial: true, ..Walker::new(self.code, &mut *self.memory, &mut *self.cache, start) }
     }
 
-    /// Prepares another walk from `start` after one of `count` frames ended for want of a register. False if that would
-    /// be no better.
+    /// Restarts the walk from `start` with all registers followed up to frame `count`, after a rule lacked one. False if no restart is left, or
+    /// no register was lost.
     pub(crate) fn begin_again(&mut self, start: &RegisterSet<A>, count: usize, restarts: &mut usize) -> bool {
         if !self.lost || *restarts == MAX_RESTARTS {
             return false;

@@ -18,8 +18,8 @@ const LEVEL: f64 = 0.01;
 const LEAST_CHANGE: f64 = 0.10;
 /// Smallest share of one side's values for a function to be compared, and the largest: beyond it a rest is missing.
 const SHARES: [f64; 2] = [0.01, 0.95];
-/// Distance of functions that are taken to cost the same as before from their middle, in half lengths of the interval that has half of them: 2.5 standard deviations
-/// of a normal distribution.
+/// Largest distance from the median of functions that count as unchanged, in half interquartile ranges: 2.5 standard deviations of a normal
+/// distribution.
 const NEAR: f64 = 3.7;
 
 /// Sums over the windows of a side.

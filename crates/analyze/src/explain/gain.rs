@@ -90,8 +90,8 @@ impl Explanation<'_> {
         (advice.wall_percent * LEAST_OF_WAIT - queued).clamp(0.0, 100.0)
     }
 
-    /// The rule on calls that saves most waiting, by its number in [`calls`](Self::calls), if that is more than any processor time that
-    /// could be saved. What is done under a lock says more than that others wait for it.
+    /// Index in [`calls`](Self::calls) of the rule that saves the most waiting, if that exceeds every saving of CPU time. A rule on work that is done
+    /// under a lock comes before one on waiting for the lock.
     pub fn waiting_rule(&self) -> Option<usize> {
         let is_wait = |&index: &usize| {
             let advice = &self.calls[index];

@@ -8,8 +8,8 @@ use super::intake::SampleIntake;
 use super::sampled::SampledEvents;
 use crate::limit::Progress;
 
-/// Lengthens the periods of events of which there are too many samples: before the records in the rings are unwound, as more arrive during that
-/// than fit. `hz`: the sampling rate of programs that have begun to take samples by time. Returns the places of events whose rate has changed.
+/// Lengthens the periods of events that fire too often. Runs before the rings are read, because more records arrive during that than fit. `hz`: the
+/// sampling rate of programs that have begun to take samples by time. Returns the indices of the changed events.
 pub(super) fn slow_down(
     events: &mut SampledEvents,
     samples: &mut SampleIntake,

@@ -43,7 +43,7 @@ pub struct RecordArgs {
 
     /// Method of capturing stacks [default: auto]
     ///
-    /// plumb kernel prefers bpf where it is available: only that tells which system call a sample interrupted.
+    /// plumb kernel uses bpf where it is available: only bpf records which system call a sample interrupted.
     #[arg(long, value_enum, value_name = "METHOD")]
     pub capture: Option<CaptureMethod>,
 

@@ -25,8 +25,7 @@ use crate::words::parsed;
 
 /// Default number of inputs.
 const FEW: usize = 1400;
-/// Memory limit for reading any of these small inputs: the readers' own bounds are 64 MiB and a small multiple of the input; counts become up
-/// to two million samples.
+/// Memory limit for each input: readers allow themselves 64 MiB and a small multiple of the input, and a count may become two million samples.
 const MOST_KB: u64 = 600 << 10;
 /// Larger profiles are read, but no reports are made.
 const MOST_SAMPLES: usize = 20_000;

@@ -24,7 +24,8 @@ document! {
             true if report.outlook.is_done() => "stop",
             true => "can't tell",
         }.into(),
-        headline: String = headline::headline(report).plain(),
+        /// The answer in one sentence, as `plumb explain` prints it.
+        pub headline: String = headline::headline(report).plain(),
         /// The bottleneck to begin with.
         pub cause: Option<CandidateJson> =
             waiting(report).or(report.first()).map(|(what, part)| CandidateJson::new(report, what, part)),

@@ -10,10 +10,10 @@ use prost::Message;
 
 use super::message;
 
-/// Writes every sample once: equal stacks of a thread are one, with a value for each event besides the number of samples.
+/// Writes one pprof sample for each distinct stack of a thread, with the number of samples and a value for each event.
 ///
-/// Each has labels: `thread` (its name), `pid`, `tid`. A truncated stack begins with a function in brackets that has the reason. Functions
-/// and lines are the profile's: a reader need not look anything up.
+/// Labels: `thread` (its name), `pid`, `tid`. The root of a truncated stack is a function named after the reason, in brackets. Functions and lines are the
+/// profile's: a reader need not look anything up.
 pub fn write<W: Write>(profile: &Profile, out: W) -> io::Result<()> {
     let mut made = Made::new(profile);
     made.types();

@@ -13,8 +13,8 @@ impl Lookups {
     pub(super) const ASKED: Lookups = Lookups(u32::MAX);
     /// Smallest number worth a table, however small.
     pub(super) const LEAST: u32 = 64;
-    /// Reading a cached table takes as long as one look-up without it per this many bytes of `.eh_frame`. So
-    /// in the worst case, if no look-up follows, tables double the cost of look-ups.
+    /// Bytes of `.eh_frame` for which loading a cached table costs as much as one look-up without it. If no look-up follows, tables at most double
+    /// the cost.
     pub(super) const BYTES: usize = 2048;
 
     pub(super) fn one_more(self) -> Self {

@@ -127,8 +127,8 @@ impl AddressSpaces {
         walk(&view, &mut memory, cache, registers, MAX_FRAMES, walked)
     }
 
-    /// Continues by scanning where unwinding a stack of process `pid` ended like this, if that may help: in files, where the result can
-    /// be confirmed, and elsewhere if guesses are wanted.
+    /// Continues a walk of a stack of process `pid` that ended with `end` by scanning the stack, if that may help. Unless guesses are wanted, only in
+    /// files, whose contents confirm the frames.
     pub(crate) fn scan<A: Architecture>(
         &mut self,
         (pid, space): (u32, SpaceId),

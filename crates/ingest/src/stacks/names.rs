@@ -15,8 +15,8 @@ pub(crate) struct ScriptNames {
     dsos: FxHashMap<&'static str, DsoId>,
     /// By name, file and first line.
     functions: FxHashMap<(DsoId, StringId, StringId, u32), FunctionId>,
-    /// The numbers of functions in their addresses, by a hash of their identity. They survive taking out the profile, so that equal
-    /// frames are equal in all profiles of one recording.
+    /// Number of each function, which stands for its address, by a hash of its identity. Kept when the profile is taken out, so that a frame has one
+    /// address in all profiles of a recording.
     numbers: HashMap<u64, u32>,
 }
 

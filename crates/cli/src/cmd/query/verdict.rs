@@ -41,20 +41,7 @@ struct Causes {
 /// Prints the verdict, and at most `limit` functions. `url`: the argument with which `plumb explain` reads the same samples.
 pub(super) fn show(report: &Report, limit: usize, url: &str, out: &mut impl Write) -> Result<()> {
     let verdict = &report.verdict;
-    let threshold = verdict.threshold_percent;
-    let interval = |share: &ShareJson| {
-        format!("{:.0}% (95% interval {:.0}–{:.0}%)", share.percent, share.low, share.high)
-    };
-    let headline = match (&*verdict.verdict, &verdict.cause, &verdict.largest) {
-        ("go on", Some(cause), _) => format!("{}: {}", printable(&cause.name), interval(&cause.share)),
-        ("can't tell", _, Some(largest)) => format!(
-            "{}: {}; too few samples to say whether it is above {threshold}%",
-            printable(&largest.name),
-            interval(&largest.share)
-        ),
-        _ => format!("Nothing stands out: nothing named is above {threshold}%"),
-    };
-    writeln!(out, "{headline}")?;
+    writeln!(out, "{}", printable(&verdict.headline))?;
     let named = |cause: &&RuleJson| verdict.cause.as_ref().is_some_and(|first| first.name == cause.rule);
     let causes = report.causes.code.iter().chain(&report.causes.processes);
     if let Some(cause) = causes.into_iter().find(named) {

@@ -12,9 +12,9 @@ use crate::cost::Cost;
 const LEAST_THREADS: usize = 2;
 /// Minimum share of all threads' time, for a thread to count.
 const LEAST_OF_THREADS: f64 = 0.15;
-/// Minimum number of changes between threads for them to take turns; below, the minimum share of sample pairs with a
-/// change.
+/// Minimum number of changes between threads for them to take turns.
 const LEAST_TURNS: usize = 20;
+/// Minimum share of successive samples that are of different threads, if there are fewer changes.
 const LEAST_CHANGES: f64 = 0.02;
 /// Maximum number of CPUs that threads use together if they run one at a time.
 const ALONE: f64 = 1.15;
