@@ -561,7 +561,11 @@ threshold_percent: number,
 /**
  * Whether to go on.
  */
-verdict: "go on" | "stop" | "waits" | "can't tell", headline: string,
+verdict: "go on" | "stop" | "waits" | "can't tell",
+/**
+ * The answer in one sentence, as `plumb explain` prints it.
+ */
+headline: string,
 /**
  * The bottleneck to begin with.
  */
