@@ -38,8 +38,6 @@ pub(crate) struct Wanted {
 /// The symbols found in a file.
 pub(crate) struct Image {
     found: Vec<Found>,
-    isa: Option<Isa>,
-    mutex_bytes: u32,
 }
 
 /// A symbol that was found.
@@ -59,12 +57,11 @@ impl Image {
         let cache = ReadCache::new(file);
         let elf = Elf::parse(&cache).ok()?;
         let mut found: Vec<Found> = Vec::new();
-        let (isa, mutex_bytes) = (isa(&elf), mutex_bytes(&elf));
         let tables = [Some(elf.elf_dynamic_symbol_table()), all_symbols.then(|| elf.elf_symbol_table())];
         for table in tables.into_iter().flatten() {
             look_in(table, &elf, file, wanted, &mut found);
         }
-        (!found.is_empty()).then_some(Image { found, isa, mutex_bytes })
+        (!found.is_empty()).then_some(Image { found })
     }
 
     /// Stated address of a symbol.
@@ -83,16 +80,6 @@ impl Image {
         self.found.iter().find(|other| other.name == name).map(|found| found.content.as_slice())
     }
 
-    /// Processor of the code, if it is one whose stacks can be walked.
-    pub(crate) fn isa(&self) -> Option<Isa> {
-        self.isa
-    }
-
-    /// Size of the C library's `pthread_mutex_t`, which runtimes have in their structures.
-    pub(crate) fn mutex_bytes(&self) -> u32 {
-        self.mutex_bytes
-    }
-
     /// The 32-bit number at a symbol in the file.
     pub(crate) fn number(&self, name: &str) -> Option<u32> {
         self.content(name)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
@@ -108,7 +95,12 @@ impl Image {
     }
 }
 
-fn isa(elf: &Elf<'_>) -> Option<Isa> {
+/// Processor of a file's code, if it is one whose stacks can be walked.
+pub(crate) fn isa(file: &File) -> Option<Isa> {
+    isa_of(&Elf::parse(&ReadCache::new(file)).ok()?)
+}
+
+fn isa_of(elf: &Elf<'_>) -> Option<Isa> {
     match elf.architecture() {
         object::Architecture::X86_64 => Some(Isa::X86_64),
         object::Architecture::Aarch64 => Some(Isa::Aarch64),
@@ -118,13 +110,15 @@ fn isa(elf: &Elf<'_>) -> Option<Isa> {
 
 /// Size of `pthread_mutex_t` in the C library that a file needs: `__SIZEOF_PTHREAD_MUTEX_T` of glibc's bits/pthreadtypes-arch.h, and of musl's
 /// bits/alltypes.h, which has the same for all 64-bit processors.
-fn mutex_bytes(elf: &Elf<'_>) -> u32 {
+pub(crate) fn mutex_bytes(file: &File) -> Option<u32> {
+    let cache = ReadCache::new(file);
+    let elf = Elf::parse(&cache).ok()?;
     let is_musl = || {
         elf.section_by_name(".dynstr")
             .and_then(|names| names.data().ok())
             .is_some_and(|names| memchr::memmem::find(names, b"libc.musl-").is_some())
     };
-    if isa(elf) == Some(Isa::Aarch64) && !is_musl() { 48 } else { 40 }
+    Some(if isa_of(&elf) == Some(Isa::Aarch64) && !is_musl() { 48 } else { 40 })
 }
 
 /// Searches one symbol table. Reads all names at once, because reading each one is a system call.
@@ -190,7 +184,7 @@ pub(crate) struct Code {
 pub(crate) fn code(file: &File) -> Option<Code> {
     let cache = ReadCache::new(file);
     let elf = Elf::parse(&cache).ok()?;
-    let isa = isa(&elf)?;
+    let isa = isa_of(&elf)?;
     let text = elf.section_by_name(".text").filter(|text| text.size() < MAX_CODE)?;
     Some(Code { isa, at: text.address(), bytes: text.data().ok()?.to_vec(), functions: functions(&elf)? })
 }

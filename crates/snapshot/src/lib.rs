@@ -118,7 +118,7 @@ fn loops_of(
         None => loops,
         Some((lists, bias)) => {
             let parts = walked.calls().map(|at| lists.loop_part(at.wrapping_sub(*bias)));
-            let marks = eval_frames(parts, script.iter().filter(|frame| frame.is_entry).count());
+            let marks = eval_frames(parts, script.split_inclusive(|frame| frame.is_entry).count());
             marks.iter().enumerate().filter(|(_, is_loop)| **is_loop).map(|(index, _)| index).collect()
         }
     }

@@ -18,6 +18,13 @@ pub struct Walked {
     pub slot: Avma,
 }
 
+impl Walked {
+    /// An address within the running instruction, or within the call that has not returned.
+    pub fn call(&self) -> Avma {
+        self.pc.offset(-i64::from(self.is_return))
+    }
+}
+
 /// Reason why a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {

@@ -15,10 +15,12 @@ document! {
     #[serde(default)]
     pub struct VerdictJson as "Verdict" of (report: &Explanation<'_>) {
         /// Smallest CPU share still worth optimizing.
-        pub threshold_percent: f64 = report.outlook.threshold,
+        #[serde(skip_deserializing)]
+        threshold_percent: f64 = report.outlook.threshold,
         /// Whether to go on.
         #[cfg_attr(test, ts(type = "\"go on\" | \"stop\" | \"waits\" | \"can't tell\""))]
-        pub verdict: Cow<'static, str> = match report.outlook.above.is_empty() {
+        #[serde(skip_deserializing)]
+        verdict: Cow<'static, str> = match report.outlook.above.is_empty() {
             _ if report.saved_at_most().is_some() => "waits",
             false => "go on",
             true if report.outlook.is_done() => "stop",
@@ -41,7 +43,8 @@ document! {
         }),
         nameless: Option<ShareJson> = report.outlook.hidden.map(ShareJson::new),
         /// The largest of all.
-        pub largest: Option<CandidateJson> =
+        #[serde(skip_deserializing)]
+        largest: Option<CandidateJson> =
             report.outlook.largest.map(|(what, part)| CandidateJson::new(report, what, part)),
     }
 }

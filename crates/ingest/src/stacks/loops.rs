@@ -31,8 +31,7 @@ impl EvalLoops<'_> {
         if script.rounds.iter().any(|round| round.at.is_some()) {
             return Vec::new();
         }
-        let at = |frame: &Walked| frame.pc.0.wrapping_sub(frame.is_return.into());
-        self.counted(walked.iter().map(at), script.rounds.len())
+        self.counted(walked.iter().map(|frame| frame.call().0), script.rounds.len())
     }
 
     /// The script frames of a complete stack without the innermost eval frame, if that is not on the native stack: it has not begun, or has ended.

@@ -24,9 +24,8 @@ pub(crate) fn native_frames(sp: u64, walked: &[Walked]) -> impl Iterator<Item = 
     let mut sp = sp;
     walked.iter().zip(walked.iter().skip(1)).map(move |(frame, caller)| {
         let cfa = caller.slot.0.saturating_add(8);
-        let pc = frame.pc.0.wrapping_sub(frame.is_return.into());
         let has_rules = !matches!(caller.found, Method::FramePointer | Method::Scan);
-        NativeFrame { pc, sp: std::mem::replace(&mut sp, cfa), cfa, has_rules }
+        NativeFrame { pc: frame.call().0, sp: std::mem::replace(&mut sp, cfa), cfa, has_rules }
     })
 }
 
@@ -45,7 +44,7 @@ pub(crate) fn push(
     let mut places = places.into_iter();
     for frame in walked.iter().take(own) {
         let id = stack.frames(space).0.walked(frame);
-        let at = frame.pc.0.wrapping_sub(frame.is_return.into());
+        let at = frame.call().0;
         match places.next().flatten() {
             Some(place) => stack.scripts(space).push_round((id, at), &[place], None),
             None if read == Read::Now => push_without_place(stack, space, (id, at)),

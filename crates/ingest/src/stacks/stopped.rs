@@ -99,7 +99,7 @@ impl StoppedStack {
 
     /// An address within the running instruction or the call of each frame, innermost first.
     pub fn calls(&self) -> impl Iterator<Item = u64> {
-        self.walked.iter().map(|frame| frame.pc.0.wrapping_sub(frame.is_return.into()))
+        self.walked.iter().map(|frame| frame.call().0)
     }
 
     /// Index of the frame, innermost first, that contains this stack address. The end of the outermost is not known.

@@ -242,13 +242,12 @@ impl Asked<'_, '_> {
     }
 
     /// The calls that code before an address may end with.
-    fn call_before(&self, word: u64) -> impl Iterator<Item = CallTarget> {
-        let (isa, length) = if IS_AARCH64 { (Isa::Aarch64, 4) } else { (Isa::X86_64, LONGEST) };
-        let mut code = vec![0; length];
-        let begin = word.checked_sub(length as u64);
+    fn call_before(&self, word: u64) -> impl Iterator<Item = CallTarget> + use<> {
+        const ISA: Isa = if IS_AARCH64 { Isa::Aarch64 } else { Isa::X86_64 };
+        let mut code = [0; if IS_AARCH64 { 4 } else { LONGEST }];
+        let begin = word.checked_sub(code.len() as u64);
         let is_read = begin.is_some_and(|begin| self.memory.read(begin, &mut code));
-        code.truncate(if is_read { length } else { 0 });
-        before(isa, &code, Avma(word)).collect::<Vec<_>>().into_iter()
+        before(ISA, if is_read { &code } else { &[] }, Avma(word))
     }
 
     /// Whether a frame with a frame pointer may return to an address. After a call it has one, so that it returns to any code: the unwinder asks for that.

@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use crate::dispatch;
 use crate::function::UNKNOWN;
-use crate::image::{Image, Wanted};
+use crate::image::{Image, Wanted, mutex_bytes};
 use crate::{
     CodeId, CommandLine, Detected, EvalLoopFrame, FrameLists, FrameSource, Function, Interpreter, Language,
     LoopPart, Memory, Root, Threads, Unreadable,
@@ -42,6 +42,7 @@ const MAX_THREADS: usize = 1 << 16;
 const SYMBOLS: &[Wanted] = &[
     Wanted { name: RACTOR, bytes: 0 },
     Wanted { name: VERSION, bytes: 16 },
+    Wanted { name: LOOP, bytes: 0 },
     Wanted { name: READS_RACTOR, bytes: READS_RACTOR_BYTES },
 ];
 
@@ -86,14 +87,15 @@ fn find(image: &Image, file: &File) -> Option<Detected> {
     let text = image.content(VERSION)?.split(|&byte| byte == 0).next()?;
     let version = String::from_utf8_lossy(text).into_owned();
     let mut numbers = version.split('.').map_while(|number| number.parse().ok());
-    let layout = layout::of((numbers.next()?, numbers.next()?), image.mutex_bytes());
+    let layout = layout::of((numbers.next()?, numbers.next()?), mutex_bytes(file)?);
     // From 3.3 on the libraries in packages lack this symbol.
     let ractor = image.address(RACTOR).or_else(|| stripped::ractor(image, file));
     let (Some(ractor), Some(layout)) = (ractor, layout) else {
         let stripped = if layout.is_some() { " without symbols" } else { "" };
         return Some(Detected::Unknown(format!("Ruby {version}{stripped}")));
     };
-    let (core, exec) = dispatch::find(file).map_or((None, None), |found| (Some(found.core), found.caller));
+    let (core, caller) = dispatch::find(file).map_or((None, None), |found| (Some(found.core), found.caller));
+    let exec = image.range(LOOP).or(caller);
     Some(Detected::Known(Box::new(Ruby { ractor, version, layout, core, exec })))
 }
 

@@ -6,22 +6,22 @@ use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind, Register};
 use plumb_unwind::Isa;
 
 use super::READS_RACTOR;
-use crate::image::{Image, linked_address};
+use crate::image::{Image, isa, linked_address};
 
 /// Finds the pointer to the main ractor: what `rb_ractor_stdout` compares with 0 before all else, to find out whether there is one ractor only
 /// (`rb_ractor_main_p` in Ruby's ractor_core.h).
 pub(super) fn ractor(image: &Image, file: &File) -> Option<u64> {
     let (at, code) = (image.address(READS_RACTOR)?, image.content(READS_RACTOR)?);
-    let found = if image.isa()? == Isa::X86_64 { x86_64(at, code) } else { aarch64(at, code) };
+    let found = if isa(file)? == Isa::X86_64 { x86_64(at, code) } else { aarch64(at, code) };
     match found? {
-        Found::Variable(address) => Some(address),
-        Found::Pointer(word) => linked_address(file, word),
+        Compared::Variable(address) => Some(address),
+        Compared::Pointer(word) => linked_address(file, word),
     }
 }
 
 /// Memory that is compared with 0.
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
+enum Compared {
     /// The variable itself.
     Variable(u64),
     /// A word of the global offset table, which points to it.
@@ -30,29 +30,31 @@ enum Found {
 
 /// `lea` or `mov` of a static address to a register, then `cmpq $0` of what the register points to; `cmpq $0` of a static address; or such a `mov` and
 /// `test` of the register.
-fn x86_64(at: u64, code: &[u8]) -> Option<Found> {
+fn x86_64(at: u64, code: &[u8]) -> Option<Compared> {
     let mut taken: Option<(Mnemonic, Register, u64)> = None;
     for instruction in Decoder::with_ip(64, code, at, DecoderOptions::NONE) {
-        let is_static = matches!(instruction.memory_base(), Register::RIP | Register::None)
+        // Not relative to a thread, as the guard of the stack is.
+        let is_static = instruction.segment_prefix() == Register::None
+            && matches!(instruction.memory_base(), Register::RIP | Register::None)
             && instruction.memory_index() == Register::None;
         let address = instruction.memory_displacement64();
         match (instruction.mnemonic(), instruction.op0_kind(), instruction.op1_kind()) {
             (by @ (Mnemonic::Lea | Mnemonic::Mov), OpKind::Register, OpKind::Memory) if is_static => {
                 taken = taken.or(Some((by, instruction.op0_register(), address)));
             }
-            (Mnemonic::Cmp, OpKind::Memory, _) if is_static => return Some(Found::Variable(address)),
+            (Mnemonic::Cmp, OpKind::Memory, _) if is_static => return Some(Compared::Variable(address)),
             (Mnemonic::Cmp, OpKind::Memory, _) => {
                 let (by, _, address) = taken.filter(|&(_, to, _)| to == instruction.memory_base())?;
                 return Some(if by == Mnemonic::Lea {
-                    Found::Variable(address)
+                    Compared::Variable(address)
                 } else {
-                    Found::Pointer(address)
+                    Compared::Pointer(address)
                 });
             }
             (Mnemonic::Test, OpKind::Register, _) => {
                 let (_, _, address) =
                     taken.filter(|&(by, to, _)| by == Mnemonic::Mov && to == instruction.op0_register())?;
-                return Some(Found::Variable(address));
+                return Some(Compared::Variable(address));
             }
             (Mnemonic::INVALID | Mnemonic::Call | Mnemonic::Ret, ..) => break,
             _ => {}
@@ -62,7 +64,7 @@ fn x86_64(at: u64, code: &[u8]) -> Option<Found> {
 }
 
 /// `adrp xA, page` and `ldr xB, [xA, #offset]`: the variable, or, if what was loaded is an address of memory itself, a pointer to it.
-fn aarch64(at: u64, code: &[u8]) -> Option<Found> {
+fn aarch64(at: u64, code: &[u8]) -> Option<Compared> {
     let words = code.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
     let mut page = None;
     let mut loaded: Option<(u32, u64)> = None;
@@ -75,7 +77,9 @@ fn aarch64(at: u64, code: &[u8]) -> Option<Found> {
         } else if word & 0xffc0_0000 == 0xf940_0000 {
             let offset = u64::from(word >> 10 & 0xfff) * 8;
             match (loaded, page) {
-                (Some((register, address)), _) if register == from => return Some(Found::Pointer(address)),
+                (Some((register, address)), _) if register == from => {
+                    return Some(Compared::Pointer(address));
+                }
                 (None, Some((register, page))) if register == from => {
                     loaded = Some((to, page.wrapping_add(offset)))
                 }
@@ -83,7 +87,7 @@ fn aarch64(at: u64, code: &[u8]) -> Option<Found> {
             }
         } else if word & 0x7e00_0000 == 0x3400_0000 && loaded.is_some_and(|(register, _)| register == to) {
             // cbz, cbnz
-            return loaded.map(|(_, address)| Found::Variable(address));
+            return loaded.map(|(_, address)| Compared::Variable(address));
         }
     }
     None
@@ -98,16 +102,19 @@ mod tests {
         let found = |code: &[u8]| x86_64(0x1000, &[code, &[0x90; 8]].concat());
         let endbr = [0xf3, 0x0f, 0x1e, 0xfa];
         let lea = [&endbr[..], &[0x48, 0x8d, 0x05, 0xf5, 0x0f, 0, 0, 0x48, 0x83, 0x38, 0]].concat();
-        assert_eq!(found(&lea), Some(Found::Variable(0x2000)));
+        assert_eq!(found(&lea), Some(Compared::Variable(0x2000)));
         assert_eq!(
             found(&[0x48, 0x8b, 0x1d, 0xf9, 0x0f, 0, 0, 0x48, 0x83, 0x3b, 0]),
-            Some(Found::Pointer(0x2000))
+            Some(Compared::Pointer(0x2000))
         );
         assert_eq!(
             found(&[0x48, 0x8b, 0x05, 0xf9, 0x0f, 0, 0, 0x48, 0x85, 0xc0]),
-            Some(Found::Variable(0x2000))
+            Some(Compared::Variable(0x2000))
         );
-        assert_eq!(found(&[0x48, 0x83, 0x3d, 0xf8, 0x0f, 0, 0, 0]), Some(Found::Variable(0x2000)));
+        assert_eq!(found(&[0x48, 0x83, 0x3d, 0xf8, 0x0f, 0, 0, 0]), Some(Compared::Variable(0x2000)));
+        // mov %fs:0x28,%rax
+        let guarded = [&[0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0][..], &lea[4..]].concat();
+        assert_eq!(found(&guarded), Some(Compared::Variable(0x2005)));
         assert_eq!(
             found(&[0x48, 0x8d, 0x05, 0xf5, 0x0f, 0, 0, 0x48, 0x83, 0x3b, 0]),
             None,
@@ -125,10 +132,10 @@ mod tests {
         let head = [0xd503_233f, 0xa9be_7bfd, 0x9100_03fd, 0xf900_0bf3, 0xd000_1513, 0xf941_ba73];
         assert_eq!(
             found(&[&head[..], &[0xf940_0260, 0xb400_0100]].concat()),
-            Some(Found::Pointer(0x44_f370))
+            Some(Compared::Pointer(0x44_f370))
         );
         // cbz x19
-        assert_eq!(found(&[&head[..], &[0xb400_0113]].concat()), Some(Found::Variable(0x44_f370)));
+        assert_eq!(found(&[&head[..], &[0xb400_0113]].concat()), Some(Compared::Variable(0x44_f370)));
         assert_eq!(found(&head), None, "truncated");
     }
 }

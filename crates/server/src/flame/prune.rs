@@ -1,6 +1,5 @@
-//! Chooses the calls to show. Pyroscope prunes a tree more than once: each side twice on its way from the store, where the second time sums of
-//! pruned calls already compete with calls, and both sides together once more for the layout. To give the same boxes as
-//! Pyroscope, plumb makes all these cuts.
+//! Chooses the calls to show. Pyroscope prunes each side twice and then both together; the second cut of a side also ranks the sums of what
+//! the first removed. plumb makes all these cuts, to show the same boxes.
 
 use plumb_store::CallTree;
 

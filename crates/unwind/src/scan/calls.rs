@@ -40,7 +40,7 @@ pub(super) fn lengths(isa: Isa) -> &'static [usize] {
 }
 
 /// Returns the calls that `code`, which ends at `end`, may end with. On x86_64 the same bytes may decode as several.
-pub fn before(isa: Isa, code: &[u8], end: Avma) -> impl Iterator<Item = CallTarget> {
+pub fn before(isa: Isa, code: &[u8], end: Avma) -> impl Iterator<Item = CallTarget> + use<> {
     let (direct, through) = match isa {
         Isa::X86_64 => (x86_64_direct(code, end), x86_64_indirect(code)),
         Isa::Aarch64 => aarch64_call(code, end),
