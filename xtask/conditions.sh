@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs the tests as machines differ: one condition after the other, and a line for each. They have to hold in all of them.
-#   conditions.sh [-l] [-t BINARIES] [CONDITION...]
+#   conditions.sh [-l] [-t SUITES] [CONDITION...]
 #   -l            lists the conditions
-#   -t BINARIES   only the test binaries whose name (such as cli/stat, or unwind/lib) matches this extended regular expression
+#   -t SUITES     only the suites whose name (such as cli/stat, or unwind/plumb_unwind (unit)) matches this extended regular expression
 # Without a CONDITION it is all of them. What the tests print is kept in target/conditions/CONDITION/. Fails if a test does.
 #
 # `rate` changes kernel.perf_event_max_sample_rate for the whole machine while it runs, and puts back what was there.
@@ -53,25 +53,12 @@ done
 # What a condition has made, to be undone.
 busy= quota= rate= list=
 
-# The test binaries: name, folder to run in, file.
-binaries() {
-    cargo test --workspace --tests --no-run --quiet --message-format=json | python3 -c '
-import json, os, sys
-for line in sys.stdin:
-    one = json.loads(line)
-    if one.get("reason") == "compiler-artifact" and one["profile"]["test"] and one["executable"]:
-        folder, target = os.path.dirname(one["manifest_path"]), one["target"]
-        name = target["name"] if target["kind"] == ["test"] else target["kind"][0]
-        print(os.path.basename(folder) + "/" + name, folder, one["executable"], sep="\t")
-' | sort
-}
-
 # A library in whose presence the machine has other counters, compiled with these options.
 preload() {
     cc -O2 -shared -fPIC "$@" -o "$out/$name.so" crates/fixtures/programs/pmu.c || { why="no C compiler"; return 1; }
 }
 
-# Makes what a condition needs for all binaries. Fails with the reason in $why.
+# Makes what a condition needs for all suites. Fails with the reason in $why.
 prepare() {
     case "$1" in
     nobody | quota | rate) [ "$(id -u)" = 0 ] || { why="not root"; return 1; } ;;
@@ -140,9 +127,9 @@ run() {
 
 mkdir -p "$out"
 list=$(mktemp)
-binaries | awk -F "$tab" -v only="$only" '$1 ~ only' >"$list"
+cargo run -q -p xtask -- suites | sort | awk -F "$tab" -v only="$only" '$1 ~ only' >"$list"
 [ -s "$list" ] || {
-    echo "conditions.sh: no test binary is named so, or they don't build" >&2
+    echo "conditions.sh: no suite is named so, or they don't build" >&2
     exit 1
 }
 failures=0
@@ -155,18 +142,19 @@ for name; do
     rm -rf "${out:?}/$name"
     mkdir -p "$out/$name"
     begin=$(date +%s)
-    while IFS=$tab read -r binary folder file <&3; do
-        log=$out/$name/$(echo "$binary" | tr / -).log
-        (run "$name" "$folder" "$file") >"$log" 2>&1 3<&- || echo "FAILED BINARY $binary" >>"$log"
+    while IFS=$tab read -r binary folder command <&3; do
+        log=$out/$name/$(echo "$binary" | tr '/ ' --).log
+        # shellcheck disable=SC2086 # the program and the names of its tests
+        (IFS=$tab; set -- $command; unset IFS; run "$name" "$folder" "$@") >"$log" 2>&1 3<&- || echo "FAILED SUITE $binary" >>"$log"
     done 3<"$list"
     restore
     cat "$out/$name"/*.log >"$out/$name.log" 2>/dev/null || :
     sum=$(awk '/^test result:/ { passed += $4; failed += $6; ignored += $8 } /: skipped|^skipped/ { skipped++ }
         END { printf "%d passed, %d failed, %d said that they skip something", passed, failed, skipped }' "$out/$name.log")
     printf '%-8s %s, %d s\n' "$name" "$sum" $(($(date +%s) - begin))
-    if grep -q '^FAILED BINARY' "$out/$name.log"; then
+    if grep -q '^FAILED SUITE' "$out/$name.log"; then
         failures=1
-        grep -E '^(test .* \.\.\. FAILED|FAILED BINARY)' "$out/$name.log" | sed 's/^/    /'
+        grep -E '^(test .* \.\.\. FAILED|FAILED SUITE)' "$out/$name.log" | sed 's/^/    /'
     fi
 done
 exit $failures

@@ -1,4 +1,4 @@
-//! Chores of the repository: `cargo run -p xtask -- tidy`, `-- codegen [--check]`, `-- test`, `-- measure [ROOT]`.
+//! Chores of the repository: `cargo run -p xtask -- tidy`, `-- codegen [--check]`, `-- test`, `-- suites`, `-- measure [ROOT]`.
 //!
 //! Not here: anything that the shipped command needs.
 
@@ -27,6 +27,13 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        Some("suites") => match test::list(root, &std::env::args().skip(2).collect::<Vec<_>>()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("suites: {error:#}");
+                ExitCode::FAILURE
+            }
+        },
         Some("measure") => {
             let other = std::env::args_os().nth(2).map(PathBuf::from);
             match tidy::measure::print(other.as_deref().unwrap_or(root)) {
@@ -38,7 +45,7 @@ fn main() -> ExitCode {
             }
         }
         other => {
-            eprintln!("xtask: unknown chore {other:?}; there are: tidy, codegen, test, measure");
+            eprintln!("xtask: unknown chore {other:?}; there are: tidy, codegen, test, suites, measure");
             ExitCode::FAILURE
         }
     }

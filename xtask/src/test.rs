@@ -27,11 +27,8 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
     std::fs::create_dir_all(&target)?;
     std::fs::write(&skips, "").with_context(|| skips.display().to_string())?;
     let begin = Instant::now();
-    let at = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
-    let (chosen, for_suites) = (&arguments[..at], arguments[at..].get(1..).unwrap_or_default());
-    let chosen = if chosen.is_empty() { &["--workspace".to_owned()] } else { chosen };
-
-    let suites = build::suites(root, chosen)?;
+    let (chosen, for_suites) = divide(arguments);
+    let suites = build::suites(root, &chosen, for_suites)?;
     let built = begin.elapsed();
     let output = target.join("test-output");
     std::fs::create_dir_all(&output)?;
@@ -46,6 +43,27 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<ExitCode> {
     println!("\n== Built in {:.0} s", built.as_secs_f64());
     summary::write(&mut std::io::stdout(), &tally, &skips, begin.elapsed(), is_good)?;
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Prints a line for each suite: package and suite, the package's directory, the program, and the arguments that select the suite's tests in it, all
+/// separated by tabs. Arguments are those of [`run`].
+pub fn list(root: &Path, arguments: &[String]) -> Result<()> {
+    let (chosen, for_suites) = divide(arguments);
+    for suite in build::suites(root, &chosen, for_suites)? {
+        let package = suite.directory.file_name().unwrap_or_default().display();
+        let selection: Vec<&str> = suite.selection().collect();
+        let (directory, program) = (suite.directory.display(), suite.program.display());
+        println!("{package}/{}\t{directory}\t{program}\t{}", suite.name, selection.join("\t"));
+    }
+    Ok(())
+}
+
+/// What cargo builds, and the arguments of the test programs.
+fn divide(arguments: &[String]) -> (Vec<String>, &[String]) {
+    let at = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
+    let (chosen, for_suites) = (&arguments[..at], arguments[at..].get(1..).unwrap_or_default());
+    let chosen = if chosen.is_empty() { vec!["--workspace".to_owned()] } else { chosen.to_vec() };
+    (chosen, for_suites)
 }
 
 /// Runs the examples in documentation of the whole workspace.

@@ -81,6 +81,7 @@ impl Pool<'_> {
 
     fn command(&self, suite: &Suite) -> Command {
         let mut command = Command::new(&suite.program);
+        command.args(suite.selection());
         command.current_dir(&suite.directory).env("PLUMB_SKIPS", self.skips);
         command.env("CARGO_MANIFEST_DIR", &suite.directory).stdin(Stdio::null());
         command
@@ -97,16 +98,19 @@ impl Pool<'_> {
         let mut stdout = std::io::stdout();
         writeln!(stdout, "\n     Running {}", suite.name)?;
         stdout.write_all(&output)?;
-        let before = tally.failures.len();
+        let (before, filtered) = (tally.failures.len(), tally.filtered);
         tally.add(&suite.name, &String::from_utf8_lossy(&output), began.elapsed(), status.success());
+        // To a module's run, the tests of the other modules are filtered out.
+        if !suite.tests.is_empty() {
+            tally.filtered = filtered;
+        }
         Ok(tally.failures[before..].iter().map(|(_, test)| (suite.clone(), test.clone())).collect())
     }
 
     /// Runs a failed test once more, with nothing beside it. A suite that died has no test of that name.
     fn repeat(&self, suite: &Suite, test: &str, tally: &mut Tally) -> Result<()> {
-        let mut command = self.command(suite);
-        let output =
-            command.args(["--exact", test]).output().with_context(|| suite.program.display().to_string())?;
+        let mut command = self.command(&Suite { tests: vec![test.to_owned()], ..suite.clone() });
+        let output = command.output().with_context(|| suite.program.display().to_string())?;
         println!("\n     Repeating {}: {test}", suite.name);
         std::io::stdout().write_all(&output.stdout)?;
         std::io::stderr().write_all(&output.stderr)?;
@@ -119,7 +123,8 @@ impl Pool<'_> {
 
     /// The file that a suite's output goes to. Suites of two packages may have one name, their programs have not.
     fn output_of(&self, suite: &Suite) -> PathBuf {
-        self.output.join(suite.program.file_name().unwrap_or(OsStr::new("suite")))
+        let program = suite.program.file_name().unwrap_or(OsStr::new("suite"));
+        self.output.join(format!("{}-{}", program.display(), suite.name))
     }
 }
 

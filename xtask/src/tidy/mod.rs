@@ -14,6 +14,7 @@ mod names;
 mod prose;
 mod siblings;
 mod source;
+mod suites;
 mod words;
 
 pub mod measure;
@@ -58,6 +59,7 @@ pub fn run(root: &Path) -> Result<Vec<Finding>> {
     findings.extend(prose.findings());
     measured.extend(circles::check(&parsed));
     findings.extend(names::check(&parsed));
+    findings.extend(suites::check(&parsed));
     findings.extend(limits::check(measured));
     Ok(findings)
 }
