@@ -40,6 +40,33 @@ pub struct StoppedProcessRow<'s> {
     pub held_ns: Option<u64>,
     /// The threads.
     pub threads: Vec<StoppedThreadRow<'s>>,
+    /// Goroutines that no thread runs, by equal stacks; only of programs of Go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goroutines: Option<Vec<GoroutineRow<'s>>>,
+    /// Whether these are all; only of programs of Go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goroutines_are_all: Option<bool>,
+    /// The reason why goroutines are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goroutines_error: Option<String>,
+}
+
+/// Goroutines that no thread runs, with equal stacks.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct GoroutineRow<'s> {
+    /// Numbers of the goroutines.
+    pub ids: &'s [u64],
+    /// Reason for waiting in the runtime's words; `runnable` if they wait for a thread. Empty if not known.
+    pub state: &'s str,
+    /// Whether the stack ends at its root.
+    pub complete: bool,
+    /// The reason why it ends before that.
+    pub cut: Option<&'static str>,
+    /// The file to blame for that.
+    pub cut_file: Option<&'s str>,
+    /// The frames, innermost first.
+    pub frames: Vec<StoppedFrame<'s>>,
 }
 
 /// A thread.

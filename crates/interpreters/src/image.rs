@@ -95,6 +95,15 @@ impl Image {
     }
 }
 
+/// Whether a file has a section of this name. In a position-independent program of Go it may be part of `.data.rel.ro`.
+pub(crate) fn has_section(file: &File, name: &str) -> bool {
+    let cache = ReadCache::new(file);
+    Elf::parse(&cache).is_ok_and(|elf| {
+        let mut names = elf.sections().filter_map(|section| section.name().ok());
+        names.any(|other| other.strip_prefix(".data.rel.ro").unwrap_or(other) == name)
+    })
+}
+
 /// Processor of a file's code, if it is one whose stacks can be walked.
 pub(crate) fn isa(file: &File) -> Option<Isa> {
     isa_of(&Elf::parse(&ReadCache::new(file)).ok()?)

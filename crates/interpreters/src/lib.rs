@@ -19,6 +19,7 @@
 mod compiled;
 mod dispatch;
 mod function;
+mod go;
 mod hotspot;
 mod image;
 mod interpreter;
@@ -38,6 +39,7 @@ mod v8;
 
 pub use compiled::CompiledCode;
 pub use function::{CodeId, Function};
+pub use go::{Goroutine, GoroutineList, NoGoroutines};
 pub use interpreter::{
     Detected, FrameLists, FrameSource, Interpreter, LoopPart, NativeFrame, ScriptFrame, StackFrames,
     frames_on_stack, places_of,

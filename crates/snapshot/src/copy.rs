@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use plumb_ingest::{CopiedMemory, ProcessMemory};
-use plumb_interpreters::{FrameLists, ScriptFrame, Threads, Unreadable};
+use plumb_interpreters::{FrameLists, NoGoroutines, ScriptFrame, Threads, Unreadable};
 use plumb_process::{WaitingAt, parse_maps, read_memory};
 use plumb_unwind::{
     Architecture, Avma, LinuxRegisters, Memory, Native, ReadError, Registers, StoppedRegisters,
 };
 
 use super::ReplacedReturns;
+use super::goroutines::{self, CopiedGoroutines};
 use super::refusal::{NoStack, Refusal};
 use super::script::{self, Placed};
 use crate::trace::Traced;
@@ -43,6 +44,8 @@ pub(super) struct CopiedProcess {
     pub(super) maps: Vec<u8>,
     /// The interpreter in the process, if any.
     pub(super) interpreter: Option<Placed>,
+    /// The goroutines that no thread runs, if it is a program of Go.
+    pub(super) goroutines: Option<Result<CopiedGoroutines, NoGoroutines>>,
     /// Time from the first thread's stop to the last one's continuation.
     pub(super) held: Duration,
 }
@@ -70,6 +73,12 @@ pub(super) struct StackCopy {
 }
 
 impl StackCopy {
+    /// The stack of a goroutine that no thread runs, from the stack pointer on.
+    pub(super) fn of_parked(registers: &Registers, stack: Vec<u8>) -> Self {
+        let (registers, places) = (*registers, vec![(registers.sp(), stack)]);
+        Self { registers, in_system_call: false, places, code: (0, Vec::new()), missed: None }
+    }
+
     /// An address that unwinding asked for and that is in no copied place.
     pub(super) fn missed(&self) -> Option<u64> {
         self.missed
@@ -140,6 +149,7 @@ fn copy_here(pid: u32, wanted: &Wanted) -> Result<CopiedProcess, Refusal> {
     }
     // Before anything is stopped: finding it takes longer than reading its frames.
     let interpreter = wanted.script.then(|| script::find(pid)).flatten();
+    let goroutine_list = wanted.thread.is_none().then(|| script::goroutines(pid)).flatten();
     let start = stop_all(pid, wanted, &mut threads)?;
     let maps = plumb_process::mappings(pid).unwrap_or_default();
     let copies: Vec<_> = threads.iter().map(|thread| thread.copy(pid, &maps, wanted)).collect();
@@ -149,6 +159,8 @@ fn copy_here(pid: u32, wanted: &Wanted) -> Result<CopiedProcess, Refusal> {
         let states = lists.threads(&ProcessMemory(pid), *bias);
         threads.iter_mut().for_each(|thread| thread.read_script(pid, lists, &states));
     }
+    let goroutines =
+        goroutine_list.map(|found| found.and_then(|(list, bias)| goroutines::copy(pid, list, bias)));
     threads.iter_mut().for_each(|thread| drop(thread.traced.take()));
     let held = start.elapsed();
     if plumb_process::state(pid, pid).is_none() {
@@ -159,6 +171,7 @@ fn copy_here(pid: u32, wanted: &Wanted) -> Result<CopiedProcess, Refusal> {
         threads: threads.map(|(thread, stack)| thread.finish(stack)).collect(),
         maps,
         interpreter,
+        goroutines,
         held,
     })
 }

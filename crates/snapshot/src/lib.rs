@@ -8,10 +8,12 @@
 //! Elsewhere: names of functions, output.
 
 mod copy;
+mod goroutines;
 mod refusal;
 mod script;
 mod trace;
 
+pub use goroutines::{GoroutineGroup, Goroutines};
 pub use refusal::{NoStack, Refusal};
 
 use std::fs::File;
@@ -19,13 +21,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plumb_interpreters::{
-    FrameSource, Interpreter, RuntimeProcess, RuntimeState, ScriptFrame, Unreadable, eval_frames,
-    frames_on_stack,
+    FrameSource, Interpreter, NoGoroutines, RuntimeProcess, RuntimeState, ScriptFrame, Unreadable,
+    eval_frames, frames_on_stack,
 };
 use plumb_profile::{DsoId, EventId, Profile};
 use plumb_unwind::End;
 
 use copy::{CopiedProcess, CopiedThread, StackCopy, Wanted};
+use goroutines::CopiedGoroutines;
 use plumb_ingest::{Filter, Ingest, Source, StoppedStack};
 
 /// Most places, besides the stack pointer's, that parts of a stack may be in.
@@ -66,6 +69,8 @@ pub struct StoppedProcess {
     pub threads: Vec<StoppedThread>,
     /// The known interpreter that runs in it, if any and requested.
     pub interpreter: Option<Box<dyn Interpreter>>,
+    /// Goroutines that no thread runs; `None` if the program is not one of Go.
+    pub goroutines: Option<Result<Goroutines, NoGoroutines>>,
     /// Time that threads were stopped, from the first to the last.
     pub held: Duration,
 }
@@ -138,7 +143,7 @@ struct Taker {
 impl Taker {
     fn process(&mut self, pid: u32) -> Result<StoppedProcess, Refusal> {
         let wanted = Wanted { script: self.options.script, ..Wanted::default() };
-        let CopiedProcess { threads, maps, interpreter, mut held } = copy::copy(pid, wanted)?;
+        let CopiedProcess { threads, maps, interpreter, goroutines, mut held } = copy::copy(pid, wanted)?;
         self.ingest.meet_stopped(pid, &maps);
         let mut runtime = RuntimeState::default();
         let mut stopped = Vec::with_capacity(threads.len());
@@ -160,10 +165,20 @@ impl Taker {
             });
             stopped.push(StoppedThread { tid, name, state, kernel, sample, script, loops });
         }
+        let goroutines = goroutines.map(|copied| copied.map(|copied| self.goroutines(pid, copied)));
         let executable = plumb_process::executable(pid).unwrap_or_default();
         let executable = String::from_utf8_lossy(&executable).into_owned();
         let interpreter = interpreter.map(|(interpreter, _)| interpreter);
-        Ok(StoppedProcess { executable, threads: stopped, interpreter, held })
+        Ok(StoppedProcess { executable, threads: stopped, interpreter, goroutines, held })
+    }
+
+    fn goroutines(&mut self, pid: u32, copied: CopiedGoroutines) -> Goroutines {
+        let Self { ingest, event, taken, .. } = self;
+        copied.grouped(ingest, pid, |ingest, walked| {
+            ingest.keep_stopped(*event, pid, pid, walked);
+            *taken += 1;
+            *taken - 1
+        })
     }
 
     /// Unwinds a copied stack. If it leads to memory that was not copied (a signal handler's own stack, a coroutine's, a very

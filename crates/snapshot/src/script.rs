@@ -1,6 +1,10 @@
-//! The interpreter in a process, if there is one.
+//! The interpreter in a process, if there is one, and the list of goroutines in one of Go.
 
-use plumb_interpreters::{Detected, Interpreter, Mapped, bias, find as find_in, is_likely};
+use std::fs::File;
+
+use plumb_interpreters::{
+    Detected, GoroutineList, Interpreter, Mapped, NoGoroutines, bias, find as find_in, is_likely,
+};
 use plumb_process::{FileKey, FileOrigin, parse_maps};
 
 /// An interpreter and the bias of the file that it is in.
@@ -8,6 +12,30 @@ pub(super) type Placed = (Box<dyn Interpreter>, u64);
 
 /// The interpreter in a process: in the program's own file, or in a library with a name like one.
 pub(super) fn find(pid: u32) -> Option<Placed> {
+    in_code(pid, is_likely, |file, mapped| match find_in(file, true)? {
+        Detected::Known(interpreter) => Some((interpreter, bias(file, mapped)?)),
+        Detected::Unknown(_) => None,
+    })
+}
+
+/// The list of goroutines in a program, and the bias of its file. `None`: it is not one of Go.
+pub(super) fn goroutines(pid: u32) -> Option<Result<(GoroutineList, u64), NoGoroutines>> {
+    in_code(
+        pid,
+        |_| false,
+        |file, mapped| {
+            let bias = bias(file, mapped)?;
+            Some(GoroutineList::find(file)?.map(|list| (list, bias)))
+        },
+    )
+}
+
+/// Looks into the program's own file, and into others with code of which `is_likely` holds.
+fn in_code<T>(
+    pid: u32,
+    is_likely: impl Fn(&[u8]) -> bool,
+    look: impl Fn(&File, Mapped) -> Option<T>,
+) -> Option<T> {
     let maps = plumb_process::mappings(pid)?;
     let executable = plumb_process::executable(pid)?;
     let mut code = parse_maps(&maps).filter(|line| line.executable);
@@ -18,10 +46,6 @@ pub(super) fn find(pid: u32) -> Option<Placed> {
         }
         let place = FileOrigin::Process { pid, range: line.start..line.end, parent: 0 };
         let file = plumb_process::open_mapped(&key, &place).ok()?;
-        let mapped = Mapped { start: line.start, offset: line.offset };
-        match find_in(&file, true)? {
-            Detected::Known(interpreter) => Some((interpreter, bias(&file, mapped)?)),
-            Detected::Unknown(_) => None,
-        }
+        look(&file, Mapped { start: line.start, offset: line.offset })
     })
 }

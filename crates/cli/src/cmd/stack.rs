@@ -108,7 +108,7 @@ impl<'p> Stacks<'p> {
     ) -> Vec<Merged<'t, Native<'t, 'p>>> {
         let mut natives = Vec::new();
         let mut inlined = Vec::new();
-        for frame in self.native(thread) {
+        for frame in thread.sample.iter().flat_map(|&sample| self.native(sample)) {
             // Inlined calls precede the frame that they are in.
             inlined.push(frame);
             if !frame.1.inlined {
@@ -138,9 +138,9 @@ impl<'p> Stacks<'p> {
         merged
     }
 
-    /// The native frames of a thread, innermost first.
-    fn native(&self, thread: &StoppedThread) -> Vec<Native<'_, 'p>> {
-        let sample = thread.sample.ok().and_then(|index| self.view.samples().nth(index));
+    /// The native frames of a sample, innermost first.
+    fn native(&self, sample: usize) -> Vec<Native<'_, 'p>> {
+        let sample = self.view.samples().nth(sample);
         let Some(sample) = sample else { return Vec::new() };
         let process = self.view.profile().threads[sample.sample.thread].process;
         let address =

@@ -29,6 +29,7 @@ mod explain;
 mod explain_waits;
 mod export;
 mod go;
+mod goroutines;
 #[path = "../hanging/mod.rs"]
 mod hanging;
 mod hostile_names;

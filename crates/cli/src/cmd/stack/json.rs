@@ -5,13 +5,13 @@ use std::io::Write;
 use anyhow::Result;
 use plumb_analyze::{Kind, ViewFrame};
 use plumb_documents::stopped::{
-    StoppedDocument, StoppedEntry, StoppedFrame, StoppedProcessRow, StoppedThreadRow,
+    GoroutineRow, StoppedDocument, StoppedEntry, StoppedFrame, StoppedProcessRow, StoppedThreadRow,
 };
 use plumb_interpreters::{Merged, ScriptFrame};
 use plumb_profile::Found;
-use plumb_snapshot::{Snapshot, StoppedProcess, StoppedThread};
+use plumb_snapshot::{GoroutineGroup, Snapshot, StoppedProcess, StoppedThread};
 
-use super::{Stacks, Trust, state_text};
+use super::{Native, Stacks, Trust, state_text};
 use crate::terminal::Output;
 
 /// Writes one JSON object with all processes, those that could not be looked at too.
@@ -26,12 +26,17 @@ pub fn write(snapshot: &Snapshot, stacks: &Stacks<'_>, out: &mut Output<'_>) -> 
 }
 
 fn process<'s>(pid: u32, process: &'s StoppedProcess, stacks: &'s Stacks<'_>) -> StoppedProcessRow<'s> {
+    let goroutines = process.goroutines.as_ref();
+    let known = goroutines.and_then(|found| found.as_ref().ok());
     StoppedProcessRow {
         pid,
         executable: &process.executable,
         interpreter: process.interpreter.as_ref().map(|found| found.name()),
         held_ns: u64::try_from(process.held.as_nanos()).ok(),
         threads: process.threads.iter().map(|found| thread(process, found, stacks)).collect(),
+        goroutines: known.map(|found| found.groups.iter().map(|group| goroutine(group, stacks)).collect()),
+        goroutines_are_all: known.map(|found| found.are_all),
+        goroutines_error: goroutines.and_then(|found| found.as_ref().err()).map(ToString::to_string),
     }
 }
 
@@ -40,19 +45,7 @@ fn thread<'s>(
     thread: &'s StoppedThread,
     stacks: &'s Stacks<'_>,
 ) -> StoppedThreadRow<'s> {
-    let mut marker = None;
-    let mut trust = Trust::Certain;
-    let mut frames = Vec::new();
-    for found in stacks.of(process, thread) {
-        match found {
-            Merged::Native((_, found)) if found.kind == Kind::Marker => marker = Some(found),
-            Merged::Native((at, found)) => {
-                trust = trust.min(Trust::of(found.found));
-                frames.push(native_frame(at, found, trust));
-            }
-            Merged::Script(found) => frames.push(script_frame(found)),
-        }
-    }
+    let Rows { frames, marker } = rows(stacks.of(process, thread));
     StoppedThreadRow {
         tid: thread.tid,
         name: &thread.name,
@@ -66,6 +59,40 @@ fn thread<'s>(
         no_stack: thread.sample.err().map(|why| why.name()),
         frames,
     }
+}
+
+fn goroutine<'s>(group: &'s GoroutineGroup, stacks: &'s Stacks<'_>) -> GoroutineRow<'s> {
+    let Rows { frames, marker } = rows(stacks.native(group.sample).into_iter().map(Merged::Native));
+    GoroutineRow {
+        ids: &group.ids,
+        state: &group.state,
+        complete: marker.is_none(),
+        cut: marker.and_then(|frame| frame.cut).map(|cut| cut.name()),
+        cut_file: marker.map(|frame| frame.dso_path).filter(|path| !path.is_empty()),
+        frames,
+    }
+}
+
+/// The rows of a stack's frames, and the marker where it is truncated.
+struct Rows<'s, 'p> {
+    frames: Vec<StoppedFrame<'s>>,
+    marker: Option<&'s ViewFrame<'p>>,
+}
+
+fn rows<'s, 'p>(stack: impl IntoIterator<Item = Merged<'s, Native<'s, 'p>>>) -> Rows<'s, 'p> {
+    let mut rows = Rows { frames: Vec::new(), marker: None };
+    let mut trust = Trust::Certain;
+    for found in stack {
+        match found {
+            Merged::Native((_, found)) if found.kind == Kind::Marker => rows.marker = Some(found),
+            Merged::Native((at, found)) => {
+                trust = trust.min(Trust::of(found.found));
+                rows.frames.push(native_frame(at, found, trust));
+            }
+            Merged::Script(found) => rows.frames.push(script_frame(found)),
+        }
+    }
+    rows
 }
 
 fn script_frame(frame: &ScriptFrame) -> StoppedFrame<'_> {

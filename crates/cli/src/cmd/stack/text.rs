@@ -6,7 +6,7 @@ use anyhow::Result;
 use plumb_analyze::{Kind, ViewFrame};
 use plumb_interpreters::{Merged, ScriptFrame};
 use plumb_profile::{Found, Truncation};
-use plumb_snapshot::{Snapshot, StoppedProcess, StoppedThread};
+use plumb_snapshot::{Goroutines, Snapshot, StoppedProcess, StoppedThread};
 
 use super::{Stacks, state_text};
 use crate::terminal::{Output, printable};
@@ -22,6 +22,11 @@ pub fn write(snapshot: &Snapshot, stacks: &Stacks<'_>, out: &mut Output<'_>) -> 
         head(*pid, process, out)?;
         for thread in &process.threads {
             write_thread(process, thread, stacks, out)?;
+        }
+        match &process.goroutines {
+            Some(Ok(goroutines)) => write_goroutines(goroutines, stacks, out)?,
+            Some(Err(error)) => writeln!(out, "\nGoroutines that no thread runs are not known: {error}")?,
+            None => {}
         }
     }
     out.flush()?;
@@ -65,6 +70,44 @@ fn write_thread(
         }
     }
     Ok(())
+}
+
+/// Writes the groups, those of the runtime itself last.
+fn write_goroutines(goroutines: &Goroutines, stacks: &Stacks<'_>, out: &mut Output<'_>) -> Result<()> {
+    let mut groups: Vec<_> =
+        goroutines.groups.iter().map(|group| (group, stacks.native(group.sample))).collect();
+    groups.sort_by_key(|(_, frames)| is_of_runtime(frames));
+    for (group, frames) in groups {
+        let state =
+            if group.state.is_empty() { String::new() } else { format!(", {}", printable(&group.state)) };
+        writeln!(out, "\n{}{state}", numbered(&group.ids))?;
+        for (number, (address, frame)) in frames.into_iter().enumerate() {
+            writeln!(out, "{}", line(number, address, frame))?;
+        }
+    }
+    if !goroutines.are_all {
+        writeln!(out, "\nThere are more goroutines than were read: the process is not held for longer")?;
+    }
+    Ok(())
+}
+
+/// The goroutines of a group by their numbers, as many as fit on a line.
+fn numbered(ids: &[u64]) -> String {
+    const MOST: usize = 8;
+    let first: Vec<String> = ids.iter().take(MOST).map(u64::to_string).collect();
+    let rest = if ids.len() > MOST { ", ..." } else { "" };
+    match ids.len() {
+        1 => format!("Goroutine {}", first.concat()),
+        count => format!("{count} goroutines ({}{rest})", first.join(", ")),
+    }
+}
+
+/// Whether a function of Go's runtime was started as a goroutine, other than the one that calls `main`: Go's own traces leave these out, too
+/// (`isSystemGoroutine` in src/runtime/traceback.go).
+fn is_of_runtime(frames: &[(u64, &ViewFrame<'_>)]) -> bool {
+    let started =
+        frames.iter().rev().map(|(_, frame)| &*frame.name).find(|name| !name.starts_with("runtime.goexit"));
+    started.is_some_and(|name| name.starts_with("runtime.") && name != "runtime.main")
 }
 
 fn line(number: usize, address: u64, frame: &ViewFrame<'_>) -> String {

@@ -1,0 +1,132 @@
+//! `plumb stack` of programs of Go: goroutines that no thread runs, held against what Go's runtime prints of itself.
+//!
+//! Needs Go; without it, a test prints so and is skipped.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use plumb_fixtures::{Requirement, needs, probe::go};
+
+/// A goroutine's state, and its functions from the innermost.
+type Trace = (String, Vec<String>);
+
+/// A program that is killed when dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.kill().and_then(|()| self.0.wait()).expect("it can be killed");
+    }
+}
+
+/// Builds the program with these options of Go; `None` without Go.
+fn build(options: &[&str]) -> Option<PathBuf> {
+    if !needs(Requirement::Go) {
+        return None;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("goroutines");
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    let program = folder.join(format!("parked{}", options.concat()));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/parked.go");
+    let mut command = Command::new(go().expect("it was found"));
+    command.env("GOCACHE", folder.join("cache")).env("GOPATH", folder.join("path")).env("HOME", &folder);
+    command.args(["build", "-o"]).arg(&program).args(options).arg(&source);
+    // The sources may belong to another user, which git rejects.
+    command.env("GOFLAGS", "-buildvcs=false").env("GOTOOLCHAIN", "local");
+    assert!(command.status().is_ok_and(|status| status.success()), "it builds");
+    Some(program)
+}
+
+/// Starts the program. Returns it with what Go says of the goroutines that wait, by number.
+fn start(program: &Path) -> (Running, BTreeMap<u64, Trace>) {
+    let child = Command::new(program).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut running = Running(child);
+    let lines = BufReader::new(running.0.stdout.take().expect("it is piped")).lines();
+    let lines = lines.map(|line| line.expect("it is text")).take_while(|line| line != "ready");
+    let mut said: BTreeMap<u64, Trace> = BTreeMap::new();
+    let mut current = None;
+    for line in lines {
+        if let Some(rest) = line.strip_prefix("goroutine ") {
+            let (id, state) = rest.split_once(" [").expect("its number is before its state");
+            let id = id.parse().expect("it is a number");
+            current = Some(id);
+            said.insert(id, (state.trim_end_matches("]:").to_owned(), Vec::new()));
+        } else if let Some((_, functions)) = current.and_then(|id| said.get_mut(&id))
+            && !line.starts_with(['\t', ' '])
+            && !line.starts_with("created by")
+            && let Some((function, _)) = line.rsplit_once('(')
+        {
+            functions.push(function.to_owned());
+        }
+    }
+    // Frames in the middle of a stack of more than 100 are left out there.
+    said.retain(|_, (state, functions)| state != "running" && functions.len() < 100);
+    assert!(said.len() > 1000, "it waits {} times", said.len());
+    (running, said)
+}
+
+fn stack(pid: u32) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    let output = { output }.args(["stack", "--json", &pid.to_string()]).output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    document["processes"][0].clone()
+}
+
+/// The functions of a group that Go's own trace shows: not those of the runtime, nor wrappers that the compiler made.
+fn functions(group: &Value) -> Vec<String> {
+    let frames = group["frames"].as_array().expect("it has frames");
+    let names = frames.iter().map(|frame| frame["symbol"].as_str().expect("it has a name"));
+    names
+        .filter(|name| !name.starts_with("runtime.") && !name.contains(".gowrap"))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn goroutines_are_where_go_says_that_they_wait() {
+    for options in [&[][..], &["-buildmode=pie"], &["-ldflags=-w"]] {
+        let Some(program) = build(options) else { return };
+        let (running, mut said) = start(&program);
+        let process = stack(running.0.id());
+        assert_eq!(process["goroutines_are_all"], true);
+        for group in process["goroutines"].as_array().expect("there are goroutines") {
+            assert_eq!(group["complete"], true, "{group}");
+            let state = group["state"].as_str().expect("it has a state");
+            for id in group["ids"].as_array().expect("they have numbers") {
+                if let Some(theirs) = said.remove(&id.as_u64().expect("it is a number")) {
+                    assert_eq!((state.to_owned(), functions(group)), theirs, "{options:?}, goroutine {id}");
+                }
+            }
+        }
+        assert!(said.is_empty(), "{options:?}: not found: {said:?}");
+    }
+}
+
+#[test]
+fn equal_stacks_are_one_group_and_deep_ones_are_whole() {
+    let Some(program) = build(&[]) else { return };
+    let (running, _) = start(&program);
+    let process = stack(running.0.id());
+    let groups = process["goroutines"].as_array().expect("there are goroutines");
+    assert_eq!(groups[0]["ids"].as_array().map(Vec::len), Some(1000), "the largest is first");
+    assert_eq!(functions(&groups[0]), ["main.receives"]);
+    let deep = groups.iter().map(functions).max_by_key(Vec::len).expect("there are groups");
+    assert_eq!(deep.iter().filter(|name| *name == "main.deep").count(), 301);
+}
+
+#[test]
+fn a_program_without_symbols_is_refused_by_the_reason() {
+    let Some(program) = build(&["-ldflags=-s"]) else { return };
+    let (running, _) = start(&program);
+    let process = stack(running.0.id());
+    let error = process["goroutines_error"].as_str().expect("it says why");
+    assert!(error.contains("without symbols"), "{error}");
+    assert!(process["goroutines"].is_null());
+    let other = stack(std::process::id());
+    assert!(other["goroutines_error"].is_null(), "it is not one of Go");
+}

@@ -1,0 +1,220 @@
+//! Goroutines of a Go program that no thread runs: those that wait, and those that wait for a thread.
+//!
+//! The runtime lists every goroutine (`runtime.allgs`) and keeps the registers of one that is switched out in its `g`
+//! (src/runtime/runtime2.go). Its stack is like that of any thread from there on, and unwound by the same tables.
+//!
+//! Invariant: the list, its entries and the stacks are memory of a process that may be hostile: their number and sizes are bounded.
+//!
+//! Elsewhere: the stacks of threads, unwinding, Go's tables of functions (plumb-unwind, plumb-symbolize).
+
+mod layout;
+
+use std::fmt;
+use std::fs::File;
+
+use crate::Memory;
+use crate::image::{self, Image, Wanted};
+use crate::memory::{Unreadable, head};
+
+use layout::GLayout;
+
+const SYMBOLS: [Wanted; 3] =
+    [Wanted { name: ALL, bytes: 0 }, Wanted { name: REASONS, bytes: 0 }, Wanted { name: VERSION, bytes: 0 }];
+/// A slice of pointers to `g`.
+const ALL: &str = "runtime.allgs";
+/// An array of strings, by `g.waitreason`. There since Go 1.11.
+const REASONS: &str = "runtime.waitReasonStrings";
+/// A string such as `go1.26.8`.
+const VERSION: &str = "runtime.buildVersion";
+
+/// Most goroutines that are read. A program that leaks them may have millions.
+const MAX_GOROUTINES: u64 = 1 << 20;
+/// Longest text that is read, in bytes.
+const MAX_TEXT: u64 = 64;
+
+/// The list of goroutines in a program's file.
+#[derive(Clone, Copy, Debug)]
+pub struct GoroutineList {
+    all: u64,
+    reasons: Option<u64>,
+    version: u64,
+}
+
+/// A goroutine that no thread runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Goroutine {
+    /// Number, as in Go's own traces.
+    pub id: u64,
+    /// Reason for waiting in the runtime's words (`chan receive`); `runnable` if it waits for a thread. Empty if not known.
+    pub state: String,
+    /// Program counter with which it goes on.
+    pub pc: u64,
+    /// Stack pointer there.
+    pub sp: u64,
+    /// Frame pointer there.
+    pub fp: u64,
+    /// End address of its stack, which grows downwards.
+    pub stack_end: u64,
+}
+
+/// The reason why goroutines that no thread runs are not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoGoroutines {
+    /// The program was linked without symbols.
+    Stripped,
+    /// The version of Go is not known, at this address of its name.
+    UnknownVersion(u64),
+    /// The list, or what it is read with, is not there.
+    Unreadable(Unreadable),
+}
+
+impl fmt::Display for NoGoroutines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stripped => f.write_str("the program was linked without symbols (-ldflags=-s)"),
+            Self::UnknownVersion(at) => write!(f, "plumb does not know the version of Go at {at:#x}"),
+            Self::Unreadable(Unreadable(at)) => write!(f, "the runtime's memory at {at:#x} can't be read"),
+        }
+    }
+}
+
+impl std::error::Error for NoGoroutines {}
+
+impl From<Unreadable> for NoGoroutines {
+    fn from(error: Unreadable) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+impl GoroutineList {
+    /// The list in a program's file; `None` if it is not one of Go.
+    pub fn find(file: &File) -> Option<Result<Self, NoGoroutines>> {
+        image::has_section(file, ".gopclntab").then(|| Self::of_symbols(file).ok_or(NoGoroutines::Stripped))
+    }
+
+    fn of_symbols(file: &File) -> Option<Self> {
+        let image = Image::read(file, &[&SYMBOLS], true)?;
+        Some(Self {
+            all: image.address(ALL)?,
+            reasons: image.address(REASONS),
+            version: image.address(VERSION)?,
+        })
+    }
+
+    /// Calls `visit` with each goroutine that no thread runs, in the runtime's order, until it returns false. Returns whether these are all.
+    /// `bias`: see [`crate::bias`].
+    pub fn visit(
+        &self,
+        memory: &dyn Memory,
+        bias: u64,
+        visit: &mut dyn FnMut(Goroutine) -> bool,
+    ) -> Result<bool, NoGoroutines> {
+        let version = self.version.wrapping_add(bias);
+        let layout = GLayout::of_version(&text(memory, version)?);
+        let layout = layout.ok_or(NoGoroutines::UnknownVersion(version))?;
+        let mut reasons = Reasons { at: self.reasons.map(|at| at.wrapping_add(bias)), known: Vec::new() };
+        let all = self.all.wrapping_add(bias);
+        let (list, count) = (memory.word(all)?, memory.word(all.wrapping_add(8))?);
+        for index in 0..count.min(MAX_GOROUTINES) {
+            let at = memory.word(list.wrapping_add(8 * index))?;
+            // An unreadable `g` says nothing of the others.
+            let Ok(bytes) = head::<{ layout::G_BYTES }>(memory, at) else { continue };
+            let Some(parked) = layout.parked(at, &bytes) else { continue };
+            let state = match parked.reason {
+                Some(reason) => reasons.text(memory, reason),
+                None => "runnable".to_owned(),
+            };
+            if !visit(Goroutine { state, ..parked.goroutine }) {
+                return Ok(false);
+            }
+        }
+        Ok(count <= MAX_GOROUTINES)
+    }
+}
+
+/// The runtime's words for what goroutines wait for, each read once.
+struct Reasons {
+    /// Address of the array.
+    at: Option<u64>,
+    known: Vec<(u8, String)>,
+}
+
+impl Reasons {
+    fn text(&mut self, memory: &dyn Memory, reason: u8) -> String {
+        if let Some((_, text)) = self.known.iter().find(|(other, _)| *other == reason) {
+            return text.clone();
+        }
+        let at = self.at.map(|at| at.wrapping_add(16 * u64::from(reason)));
+        let text = at.and_then(|at| text(memory, at).ok()).unwrap_or_default();
+        self.known.push((reason, text.clone()));
+        text
+    }
+}
+
+/// The text of a Go string at an address: a pointer and a length.
+fn text(memory: &dyn Memory, at: u64) -> Result<String, Unreadable> {
+    let (start, length) = (memory.word(at)?, memory.word(at.wrapping_add(8))?);
+    let mut bytes = vec![0; length.min(MAX_TEXT) as usize];
+    if !memory.read(start, &mut bytes) {
+        return Err(Unreadable(start));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process whose list never ends and names one goroutine over and over.
+    struct Endless;
+
+    const G: u64 = 0x4000;
+    const VERSION_AT: u64 = 0x2000;
+
+    impl Memory for Endless {
+        fn read(&self, at: u64, bytes: &mut [u8]) -> bool {
+            let word = |at: u64| match at {
+                0x1000 => 0x10_0000,
+                0x1008 => u64::MAX,
+                VERSION_AT => 0x3000,
+                0x2008 => 6,
+                0x10_0000.. => G,
+                _ if at == G + 72 => G,
+                _ if at == G + 144 => 4,
+                _ if at == G + 152 => 7,
+                // A reason beyond the list's end.
+                _ if at == G + 176 => 0xff,
+                _ => 0,
+            };
+            if at == 0x3000 {
+                bytes.copy_from_slice(b"go1.26");
+                return true;
+            }
+            for (index, part) in bytes.chunks_mut(8).enumerate() {
+                part.copy_from_slice(&word(at + 8 * index as u64).to_le_bytes()[..part.len()]);
+            }
+            true
+        }
+    }
+
+    #[test]
+    fn an_endless_list_is_cut() {
+        let list = GoroutineList { all: 0x1000, reasons: Some(0x8000), version: VERSION_AT };
+        let mut visits = 0;
+        let all = list.visit(&Endless, 0, &mut |goroutine| {
+            assert_eq!((goroutine.id, goroutine.state.as_str()), (7, ""));
+            visits += 1;
+            true
+        });
+        assert_eq!((all, visits), (Ok(false), MAX_GOROUTINES));
+        let one = list.visit(&Endless, 0, &mut |_| false);
+        assert_eq!(one, Ok(false));
+    }
+
+    #[test]
+    fn an_unknown_version_is_named() {
+        let list = GoroutineList { all: 0x1000, reasons: None, version: 0x5000 };
+        let error = list.visit(&Endless, 0, &mut |_| true).unwrap_err();
+        assert_eq!(error, NoGoroutines::UnknownVersion(0x5000));
+    }
+}
