@@ -3,6 +3,14 @@
 use std::os::fd::BorrowedFd;
 
 /// Counts the activity of a command in the kernel.
+///
+/// For each run: [`take`](Self::take), which starts from zero; [`follow`](Self::follow) while the command is held; [`program`](Self::program), which
+/// the
+/// caller attaches to a clock event; the run; [`runtime_ns`](Self::runtime_ns), polled after its end, as tasks are freed some time later; and `take`
+/// for the result. All calls come from one thread and do not wait. Counts without room are reported ([`KernelCounts::untold`]), never
+/// dropped silently. A kernel that cannot count calls returns `None` for them.
+///
+/// Example: `Stat` in `plumb-capture-bpf`.
 pub trait StatCounters {
     /// Returns the program to call at a fixed rate.
     fn program(&self) -> BorrowedFd<'_>;

@@ -15,6 +15,22 @@ use plumb_unwind::Registers;
 use crate::FallbackEvents;
 
 /// A quantity that a [`KernelUnwinder`](crate::KernelUnwinder) measures.
+///
+/// # Order of calls
+/// [`events`](Self::events) and [`accumulation`](Self::accumulation) before events are opened; [`copiers`](Self::copiers) once, which starts
+/// measuring;
+/// [`off_now`](Self::off_now) right after [`KernelUnwinder::begin`](crate::KernelUnwinder::begin) for a target that runs already, and at the end of
+/// each
+/// window; [`pending`](Self::pending) and [`unmeasured`](Self::unmeasured) at any time after that; [`stop`](Self::stop) at the end. All calls come
+/// from the recorder's thread.
+///
+/// # What the implementor owes
+/// - **The sum is exact**: what is in no sample is in `unmeasured` or lost with its total. Stacks may be fewer than moments; weights may not.
+/// - **Bounded**: maps in the kernel have a fixed size. What finds no room is counted.
+/// - **A key belongs to one stack** of one process and thread as long as its weights may arrive.
+/// - An error of `off_now` is not fatal: times are then reported as they end.
+///
+/// Example: `measure/off_cpu` in `plumb-capture-bpf`.
 pub trait Measure {
     /// The events of its samples, in the order of their numbers, from 0 on.
     fn events(&self) -> &'static [MeasuredEvent];

@@ -9,7 +9,35 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use crate::{Counted, Measure, Messages, SamplingRate, UnwindInfoRef};
 
-/// Unwinds stacks before they are copied. Messages may be taken by a separate thread.
+/// Unwinds stacks before they are copied.
+///
+/// # Order of calls
+/// 1. *Whom*: [`only_followed`](Self::only_followed), then [`follow`](Self::follow) for each process; or
+///    [`await_comm`](Self::await_comm); or neither, for all processes.
+/// 2. *Which events*: [`measure`](Self::measure) for events of its own (may be asked at any time), [`watch`](Self::watch) for each probe. The
+///    recorder attaches
+///    [`program`](Self::program) and [`at_function`](Self::at_function) to events that it opens. An unwinder that no event uses is dropped.
+/// 3. *Warm-up*, if the target runs already: the program only requests files' unwind information, and the recorder supplies it.
+/// 4. [`begin`](Self::begin). A command is held until then.
+/// 5. *Again and again*: [`take`](Self::take), then [`supply`](Self::supply) or [`is_memory`](Self::is_memory) for each request;
+///    [`take_counts`](Self::take_counts) about once a second; `follow` for processes that join the target.
+/// 6. [`unwatch`](Self::unwatch), a last `take` and `take_counts`, [`passed`](Self::passed), [`handed_over`](Self::handed_over). Dropping the
+///    unwinder detaches all programs.
+///
+/// # Threads
+/// One call at a time, from the recorder's thread, except `take`: while the recorder is busy, the thread that empties the rings calls it.
+///
+/// # What the implementor owes
+/// - **A stack that cannot be unwound costs a copy, never a sample.** The program then returns 1, and the kernel writes its record. It
+///   sends stacks that are complete or have the most frames, and counts the reason for [`UnwindFallbackStats::reasons`].
+/// - **A message is sent after the records that it depends on**: the recorder takes messages first and reads records after them.
+/// - **Bounded work**: `take` moves what is there and does not wait. Tables stay within the memory that it was loaded with; others make room
+///   ([`can_load`](Self::can_load) is false meanwhile). A full buffer means copies, not waiting.
+/// - **Requests are repeated** until `supply` returns true. `None` means: not now.
+/// - **Errors** before `begin` end the recording, or, from `watch`, leave that event to perf. Afterwards there are none: malformed messages are
+///   skipped and counted ([`UnwindFallbackStats::damaged`]).
+///
+/// Example: `Programs` in `plumb-capture-bpf` (`loader.rs`); the smallest one is `Scripted` in the tests of `plumb-capture-perf`.
 pub trait KernelUnwinder: Send {
     /// Returns the program for the sampling events, unless it only measures. The program returns 0 for a sample that it keeps.
     fn program(&self) -> Option<BorrowedFd<'_>>;

@@ -5,6 +5,14 @@
 use std::fmt;
 
 /// Memory of a process.
+///
+/// `at` is any number: pointers come from memory that the process controls. An implementation checks arithmetic and returns false unless all of
+/// `bytes` was filled. It is called many times for a stack, on the caller's thread; readers bound how often. The process may run meanwhile: readers
+/// check what they read, so two reads need not agree.
+///
+/// Examples: `ProcessMemory`, `MemoryNow` and `CopiedMemory` in `plumb-ingest` (`memory.rs`); `Odd` in this crate's `tests/hostile.rs` is memory
+/// that
+/// means nothing.
 pub trait Memory {
     /// Fills `bytes` from address `at`. Returns false if some of them cannot be read.
     fn read(&self, at: u64, bytes: &mut [u8]) -> bool;

@@ -20,6 +20,16 @@ use crate::tenant::Tenant;
 use crate::wanted::WantedFiles;
 
 /// A reader of files with symbols.
+///
+/// [`extract`](Self::extract) is called once for a file that was uploaded, [`names_more`](Self::names_more) if the store has symbols of that build
+/// ID already, and [`resolve`](Self::resolve) by queries, from several threads at once. A file comes from a client: it is untrusted, and reading it
+/// has to
+/// bound work and memory. An error of `extract` refuses the upload and leaves the store as it was.
+///
+/// `resolve` returns one list for each address, in order, empty where a name is not known; it does not fail. `read` may fail: then
+/// no address has a name.
+///
+/// Example: `ElfSymbols` in `plumb-server` (`symbols.rs`).
 pub trait SymbolSource: Send + Sync {
     /// Returns what is stored of a file that was sent: its symbols. By default, the whole file.
     ///

@@ -13,6 +13,11 @@ use crate::sets::Set;
 use crate::{Abi, CallEnd, Signature, SystemCall, number};
 
 /// Looks up descriptors in the system. Answers may be wrong or missing once a process has gone on or ended.
+///
+/// Asked only for descriptors and directories that no traced call explains. An implementor need not remember an answer, returns `None` for
+/// what it cannot read, and does not wait. Names are as the process chose them: whoever shows them escapes them.
+///
+/// Example: `DescriptorLinks` in `plumb-call-watch`, which reads `/proc`.
 pub trait Ask {
     /// Current name of a descriptor.
     fn descriptor(&mut self, pid: u32, fd: i32) -> Option<String>;

@@ -8,6 +8,19 @@ use crate::module::Module;
 use crate::runtime::{RuntimeFrame, RuntimeRule};
 
 /// The executable mappings of one address space.
+///
+/// Only [`locate`](Self::locate) is required. A walk calls it for frames whose rules are not in its [`Cache`](crate::Cache), so the cache
+/// has to forget an address whose answer changes. For a return address the walker asks for the byte before, which is inside of the call.
+///
+/// - **State**: methods take `&self` and are called many times in a walk, on its thread. A map with files to open opens them before the walk or
+///   keeps them behind interior mutability.
+/// - **Cost**: a walk promises not to allocate; that holds only if `locate` does not either.
+/// - **Hostile input**: `pc` is any number, as a damaged stack has any word. Answer [`Located::Unmapped`] rather than guessing: the walker ends
+///   there with a reason. [`Located::Unreadable`] is for a file that exists and could not be opened, [`Located::NoInfo`] for code without rules.
+/// - **Failure**: none. Errors are one of these answers.
+/// - [`runtime_rule`](Self::runtime_rule) is asked only for code without a file, and has to bound what it reads of `memory`.
+///
+/// Examples: `Program` at the top of this crate is the smallest. `View` in `plumb-ingest` (`spaces/walk.rs`) has all methods.
 pub trait CodeMap {
     /// Storage of a module's sections: `&[u8]`, a memory map, a `Vec<u8>`.
     type Bytes: AsRef<[u8]>;

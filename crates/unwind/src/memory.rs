@@ -5,6 +5,21 @@
 use crate::address::Avma;
 
 /// Memory of the process being unwound.
+///
+/// Only [`read_u64`](Self::read_u64) is required.
+///
+/// - **Addresses are untrusted**: any number comes, unaligned and near the end of the address space. Check arithmetic, and answer with an error.
+/// - **Failure is an answer**: a [`ReadError`] says why a word cannot be had (beyond the end of a copy, or not readable). The walk ends there, and
+///   the
+///   stack shows the reason. Never return a made-up word: a wrong frame is worse than a missing one.
+/// - **Consistency**: the same address gives the same word during a walk, or frames may be wrong. Stop the thread, or take a copy.
+/// - **Cost**: methods are called on the walk's thread, up to several times a frame, and should not allocate. Memory that is at hand as words offers
+///   them
+///   by [`window`](Self::window), which makes most frames a few instructions.
+/// - **No bounds of its own**: the walker limits frames, words and code that it reads.
+///
+/// Examples: `NoStack` at the top of this crate is the smallest; `StackCopy` in `plumb-ingest` (`stacks/copy.rs`) is a partial copy with a window;
+/// `StackCopy` in `plumb-snapshot` (`copy.rs`) belongs to a stopped thread.
 pub trait Memory {
     /// Reads the eight bytes at `at` in the byte order of the process. `at` need not be aligned.
     fn read_u64(&mut self, at: Avma) -> Result<u64, ReadError>;

@@ -89,6 +89,18 @@ pub(crate) struct Operands {
 }
 
 /// A decoded instruction.
+///
+/// Analyses of loops, skid and costs ask only these questions, so that they know no instruction set. An implementor is a small `Copy` value, made by
+/// the `decode` function of its module; a variant of `MachineInstruction` (`any.rs`) and a `Convention` go with it.
+///
+/// - **Bytes are untrusted**: `decode` never fails. What it cannot decode is an instruction with [`is_invalid`](Self::is_invalid) of the smallest
+///   size, so that addresses go on. It [always faults](Self::always_faults).
+/// - **[`length`](Self::length) is at least 1**, and `address` plus `length` is the next instruction's address, wrapping.
+/// - **No state**: methods are pure, may be called in any order and on any thread, and repeatedly.
+/// - **[`increment`](Self::increment) is conservative**: if in doubt, `None`.
+/// - **[`latency`](Self::latency) is a model**: usual cycles, not those of one core.
+///
+/// Examples: `x86_64` (by iced) and `aarch64` (by disarm64) beside this file.
 pub(crate) trait Decode {
     /// Address of its first byte.
     fn address(&self) -> Address;

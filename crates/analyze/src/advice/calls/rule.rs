@@ -67,10 +67,26 @@ impl CallRule {
     }
 }
 
-/// State of a rule.
+/// State of a rule, for one observation.
+///
+/// [`call`](Self::call) gets each completed call with one of the rule's names or of `also_watched`, of all threads of the target;
+/// [`fault`](Self::fault) gets page faults if the rule asks for them. The calls of a thread come in order. Then
+/// [`judge`](Self::judge) is asked, possibly several times, also after nothing was seen.
+///
+/// - **Bounded**: an observation may have millions of calls. Keep sums, and at most [`MOST`] objects of a kind; ignore further ones.
+/// - **Hostile**: arguments and results are any numbers, process and thread ids are reused, a call may lack its predecessor (the observation began
+///   later). Use saturating arithmetic.
+/// - **`judge` changes nothing** and returns `None` below the rule's threshold. Its gain is an upper bound; what is too small altogether is left out
+///   by
+///   the caller.
+///
+/// Example: `getdents_small.rs` is short; `delayed_ack.rs` follows a conversation on a socket.
 pub(in crate::advice) trait Watch: Send {
+    /// Takes a completed call.
     fn call(&mut self, call: &CallEvent<'_>);
+    /// Takes a page fault.
     fn fault(&mut self, _fault: &FaultEvent) {}
+    /// Returns the result, if the pattern was found to the extent of the threshold.
     fn judge(&self, basis: &Basis) -> Option<Found>;
 }
 
