@@ -11,14 +11,20 @@
 
 Binaries are given: --plumb OLD --plumb NEW, both release builds. Then their sizes are compared, and the recorder's processor time at 999 Hz on
 the six programs of bench/cpu (build them first): that of `plumb record` with all it waited for, less what the target used
-by its own account. Medians over the repeats; the two take turns. --make-test runs `make test` here and measures it.
+by its own account. Medians over the repeats; the two take turns.
 
-    bench/house/run.py [--before COMMIT] [--plumb OLD --plumb NEW] [--repeats 3] [--only recur,deep] [--make-test]
+Times of this tree, on a quiet machine: --build, a release build from an empty folder; --make-demo and --make-test, these goals, with what
+they find built. All take minutes. --binary prints the size of one build of this tree; --frames the instructions a frame, from the output of
+bench/unwind/run.py --json. How many files a change touches is tried and written down by hand.
+
+    bench/house/run.py [--before COMMIT] [--plumb OLD --plumb NEW] [--repeats 3] [--only recur,deep] [--binary PLUMB]
+                       [--frames JSON] [--build] [--make-demo] [--make-test]
 """
 import argparse
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -39,6 +45,9 @@ ROWS = [
     ("siblings", "imports between commands"),
     ("names", "public type names in more than two crates"),
     ("lines", "lines of `src`"),
+    ("without_tests", "lines of `src` without tests"),
+    ("cli_without_tests", "lines of the command without tests"),
+    ("prose", "comments and texts of rules that open badly, by `xtask tidy`"),
     ("tests", "tests"),
     ("skippable", "of these in files that can skip some"),
 ]
@@ -107,12 +116,25 @@ def recorders(plumbs, only, repeats):
     print(f"\nMedians of {repeats} runs, in turns; in percent of the target's processor time.")
 
 
+def timed(title, command):
+    """Prints the row of a command: how long it takes, and the processor time that it and its children use."""
+    start, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    status = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL).returncode
+    elapsed, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(f"| {title} | | {elapsed:.0f} s, {used:.0f} s of processors{'' if status == 0 else ', FAILED'} |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--before", help="the commit to compare with")
     parser.add_argument("--plumb", action="append", default=[], help="a release build: the old one, then the new one")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", type=lambda names: names.split(","), help="of the six programs these")
+    parser.add_argument("--binary", type=Path, help="a build of this tree, whose size is printed")
+    parser.add_argument("--frames", type=Path, help="what bench/unwind/run.py --json has written")
+    parser.add_argument("--build", action="store_true", help="make a release build in an empty folder and measure it")
+    parser.add_argument("--make-demo", action="store_true", help="run make demo and measure it")
     parser.add_argument("--make-test", action="store_true", help="run make test and measure it")
     args = parser.parse_args()
     if len(args.plumb) not in (0, 2):
@@ -129,10 +151,19 @@ def main():
     for name, title in ROWS:
         cells = [f"{number:,}" + (f" ({which})" if which else "") for number, which in (side[name] for side in sides)]
         print(f"| {title} | {cells[0]} | {cells[1]} |")
+    if args.binary:
+        print(f"| size of the binary | | {args.binary.stat().st_size / 1e6:.1f} MB |")
+    if args.frames:
+        found = json.loads(args.frames.read_text())["measured"]["plumb"]
+        frames = ", ".join(f"{name} {one['warm']:.1f}" for name, one in found.items())
+        print(f"| instructions a frame, the same stack walked again | | {frames} |")
+    if args.build:
+        with tempfile.TemporaryDirectory() as folder:
+            timed("time of a release build from an empty folder", ["cargo", "build", "--release", "-q", "-p", "plumb", "--target-dir", folder])
+    if args.make_demo:
+        timed("time of `make demo`", ["make", "demo"])
     if args.make_test:
-        start = time.monotonic()
-        status = subprocess.run(["make", "test"], cwd=ROOT, stdout=subprocess.DEVNULL).returncode
-        print(f"| time of `make test` | | {time.monotonic() - start:.0f} s{'' if status == 0 else ', FAILED'} |", flush=True)
+        timed("time of `make test`", ["make", "test"])
     if args.plumb:
         recorders([str(Path(plumb).resolve()) for plumb in args.plumb], args.only, args.repeats)
 

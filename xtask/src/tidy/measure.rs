@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::limits::{Measure, Measured};
-use super::{circles, names, siblings, source, tracked_files};
+use super::{circles, names, prose, siblings, source, tracked_files};
 
 /// Words by which a test says that it skips, by one way or another.
 const SKIPS: [&str; 5] = ["needs(", "skip(", "skipped", "skips", "says so and does nothing"];
@@ -19,8 +19,13 @@ pub fn print(root: &Path) -> Result<()> {
     let commands = siblings::commands(&files);
     let (mut parsed, mut measured, mut uses) = (Vec::new(), Vec::new(), BTreeSet::new());
     let (mut lines, mut tests, mut skippable) = (0, 0, 0);
-    for file in files.into_iter().filter(|file| file.extension().is_some_and(|end| end == "rs")) {
+    let mut comments = prose::Prose::new();
+    for file in files {
         let Ok(text) = std::fs::read_to_string(root.join(&file)) else { continue };
+        comments.read(&file, &text);
+        if file.extension().is_none_or(|end| end != "rs") {
+            continue;
+        }
         let Ok(syntax) = syn::parse_file(&text) else { continue };
         let in_file = text.matches("#[test]").count();
         tests += in_file;
@@ -50,6 +55,13 @@ pub fn print(root: &Path) -> Result<()> {
     line("siblings", uses.len(), "");
     line("names", names.len(), &names.join(", "));
     line("lines", lines, "");
+    let without_tests = |folder: &str| {
+        let of = |one: &&Measured| one.measure == Measure::File && one.file.starts_with(folder);
+        measured.iter().filter(of).map(|one| one.size).sum::<usize>()
+    };
+    line("without_tests", without_tests("crates"), "");
+    line("cli_without_tests", without_tests("crates/cli/src"), "");
+    line("prose", comments.findings().len(), "");
     line("tests", tests, "");
     line("skippable", skippable, "");
     Ok(())
