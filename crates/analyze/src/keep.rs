@@ -32,7 +32,7 @@ impl View<'_> {
         let begin = if self.meta().start_ns > source.meta.start_ns { self.meta().start_ns } else { 0 };
         for kept in self.samples() {
             let mut sample = kept.sample;
-            // Of a time off the processor only the part from there on is kept.
+            // Only the part of an off-CPU time from there on is kept.
             sample.time_ns = sample.time_ns.max(begin);
             sample.stack = sample.stack.and_then(|stack| renumbered[stack.index()]);
             samples.push(sample);

@@ -1,6 +1,6 @@
 //! Rhythms: bursts of a value that come back after the same time again and again.
 //!
-//! Bursts that come at random are as far apart as chance has it: their distances are distributed exponentially. A rhythm is told only if that is improbable.
+//! Bursts that come at random are as far apart as chance has it: their distances are distributed exponentially. A rhythm is reported only if that is improbable.
 
 /// Fewest distances that may be called regular.
 const LEAST: usize = 5;

@@ -1,6 +1,6 @@
 //! Facts about what a filter selects: those of the recording, but for figures that are of all of it.
 //!
-//! Invariant: a figure that was measured of the whole recording (processor time, occurrences, waits for a processor) is unknown for a part.
+//! Invariant: a figure that was measured of the whole recording (CPU time, occurrences, run-queue wait) is unknown for a part.
 
 use plumb_profile::{Meta, Profile};
 

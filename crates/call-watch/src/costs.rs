@@ -9,7 +9,7 @@ use plumb_analyze::Costs;
 use plumb_process::DiskCache;
 use serde_json::{Value, json};
 
-/// Number of measurements, of which the fastest counts, and repetitions in each.
+/// Number of measurements (the fastest one counts), and repetitions in each.
 const CALLS: (u32, u32) = (7, 5000);
 const READS: (u32, u32) = (7, 200);
 const OPENS: (u32, u32) = (7, 200);

@@ -16,7 +16,7 @@ use aya::sys::{Stats, enable_stats};
 const ENABLED: &str = "/proc/sys/kernel/bpf_stats_enabled";
 /// End of the link that the kernel shows for a program's descriptor: `anon_inode:bpf-prog`.
 const PROGRAM: &[u8] = b":bpf-prog";
-/// Time between two searches of all descriptors, few of which are programs.
+/// Time between two searches of all descriptors. Few of them are programs.
 const SEARCH: Duration = Duration::from_secs(60);
 
 /// The statistics of BPF programs, enabled while this exists.

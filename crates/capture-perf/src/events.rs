@@ -378,7 +378,7 @@ impl Events {
     }
 }
 
-/// Size of a ring in bytes, a power of two. `available`: available memory in bytes, of which a part may be used for bursts.
+/// Size of a ring in bytes, a power of two. `available`: available memory in bytes; part of it may be used for bursts.
 fn ring_bytes(cpus: usize, available: u64) -> usize {
     let floor = |bytes: usize| (bytes.max(1) + 1).next_power_of_two() / 2;
     let usual = floor(ALL_RINGS / cpus.max(1)).clamp(RING.0, RING.1);

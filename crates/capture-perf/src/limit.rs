@@ -1,4 +1,4 @@
-//! Lengthens the period of an event of which each occurrence is a sample, if it turns out to be frequent.
+//! Lengthens the period of an event that is sampled at each occurrence, if it turns out to be frequent.
 //!
 //! So rare events are recorded completely, and frequent ones cost no more than a clock does. Periods are fixed and grow in steps, as the kernel's
 //! frequency mode takes next to no samples of bursts after a pause: one sample then stands for a whole burst.
@@ -11,7 +11,7 @@ const TIMES: u64 = 2;
 const FIRST: u64 = 16;
 /// Factor by which later ones grow and shrink.
 const STEP: u64 = 4;
-/// Time after which a period of which there were few samples shrinks.
+/// Time after which a period with few samples shrinks.
 const QUIET_NS: u64 = 10_000_000_000;
 /// Part of the requested rate that is few.
 const QUIET_PART: u64 = 16;
@@ -38,7 +38,7 @@ pub(crate) struct Progress {
 }
 
 impl Limit {
-    /// A limit for an event of which each occurrence is a sample.
+    /// A limit for an event that is sampled at each occurrence.
     pub fn new(frequency_hz: u32) -> Self {
         Self { frequency_hz: frequency_hz.max(1), period: 1, since: Progress::default() }
     }

@@ -32,7 +32,7 @@ document! {
     }
 }
 
-/// The base and the new side, with what only a command or only the page is told.
+/// The base and the new side, with what only a command or only the page shows.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum ComparedSides<'d> {

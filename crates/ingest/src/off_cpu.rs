@@ -39,7 +39,7 @@ impl TimesOff {
         Self { blocked, waited, known: Samples::default(), times: Vec::new(), without: FxHashMap::default() }
     }
 
-    /// Whether samples of an event weigh times off the processor.
+    /// Whether the weights of an event's samples are off-CPU times.
     pub(crate) fn is_of(&self, event: EventId) -> bool {
         event == self.blocked || event == self.waited
     }

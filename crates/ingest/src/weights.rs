@@ -29,7 +29,7 @@ pub(crate) struct Weights {
     later: FxHashMap<EventId, Vec<(u64, u64)>>,
     /// The functions through which sampling programs are called.
     ways_in: FxHashMap<EventId, Arc<[Range<u64>]>>,
-    /// Events of which samples of the idle task are kept: some events on a machine happen in it.
+    /// Events whose samples of the idle task are kept: some events on a machine happen in it.
     keeps_idle: FxHashSet<EventId>,
     /// Number of samples so far by event, including those that are not kept and those counted in the kernel.
     samples: Vec<u64>,

@@ -13,7 +13,7 @@
 //! - In a recording with stacks from the kernel, the reader there is asked at each sample of a thread whose stack leads through the file. It has the
 //!   native frames and their stack pointers before it (`draft->frames`, `draft->places`), appends positions, and marks the native frames that ran them.
 //!   Later, in the order in which code was first seen, [`Interpreter::function`] gets memory that the reader has copied, then that of the process.
-//! - For a thread off the processor: [`FrameLists::threads`] once, [`FrameLists::rounds`] for each thread, then [`Interpreter::function`] for each code.
+//! - For an off-CPU thread: [`FrameLists::threads`] once, [`FrameLists::rounds`] for each thread, then [`Interpreter::function`] for each code.
 //! - In a snapshot likewise; or [`StackFrames::place`] for each native frame, innermost first, with the stack as it was and other memory as it is now,
 //!   then [`Interpreter::function`] ([`frames_on_stack`]).
 //! - For a native frame of code without a file, [`StackFrames::compiled`] once for each piece of code: it adds the calls that were inlined.

@@ -133,7 +133,7 @@ fn deleted_program_is_read_while_it_lives_and_missing_afterwards() {
     assert!(!first.bytes.is_empty() && first.bytes == again.bytes, "whoever forgot them gets them again");
 }
 
-/// The kernel's end of a path is told from a name of that end: by what is at the path.
+/// The kernel's end of a path is distinguished from a file name with that end by what is at the path.
 #[test]
 fn a_file_may_be_named_deleted() {
     let mut sleeper = Sleeper::start("named");

@@ -1,4 +1,4 @@
-//! A section read on demand in pieces, a few of which are cached.
+//! A section read on demand in pieces. A few pieces are cached.
 //!
 //! Elsewhere: the location of sections in a file (`elf`).
 

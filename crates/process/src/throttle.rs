@@ -30,7 +30,7 @@ impl Throttle {
         (!files.is_empty()).then_some(Self { files, before })
     }
 
-    /// For how long they were throttled since then, all their processors together.
+    /// Time for which they were throttled since then, summed over their CPUs.
     pub fn since(&self) -> Duration {
         throttled(&self.files).saturating_sub(self.before)
     }

@@ -71,7 +71,7 @@ pub fn nanoseconds(time: Duration) -> u64 {
 }
 
 /// Nice value by which a thread that prepares what saves time later stands back: a third of the weight of others. With the lowest
-/// priority it would have seconds to wait for each tenth on a machine whose processors are all busy.
+/// priority it would have seconds to wait for each tenth on a machine whose CPUs are all busy.
 const STAND_BACK: libc::c_int = 5;
 
 /// Lowers the priority of this thread by a nice value of 5.

@@ -20,8 +20,8 @@ pub struct Event {
 impl Event {
     /// Name of the event of blocked time: from the sample's time on, for its weight in nanoseconds.
     pub const OFF_CPU: &str = "off-cpu";
-    /// Name of the event of time in a run queue, waiting for a processor.
+    /// Name of the event of run-queue wait.
     pub const RUN_QUEUE: &str = "run-queue";
-    /// Names of the events of time off the processor.
+    /// Names of the events of off-CPU time.
     pub const WAITS: [&str; 2] = [Self::OFF_CPU, Self::RUN_QUEUE];
 }

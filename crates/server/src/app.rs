@@ -73,7 +73,7 @@ const RETURNED: usize = 64 << 20;
 /// Time from which a query is taken to have used as much memory as a large request.
 const LARGE_QUERY: Duration = Duration::from_millis(200);
 
-/// Small requests that are read at the same time: more would wait for processors, and each takes some 20 MiB at most.
+/// Small requests that are read at the same time: more would wait for CPUs, and each takes some 20 MiB at most.
 const SMALL: usize = 4;
 
 impl App {

@@ -52,7 +52,7 @@ impl Spoken {
     }
 }
 
-/// A language of which the recording has no or few functions.
+/// A language with few functions in the recording, or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interpreted {
     /// Name of the language.

@@ -10,7 +10,7 @@ use crate::tenant::Tenant;
 pub struct TenantQuota {
     /// Age up to which profiles are kept; `None`: the store's.
     pub retention: Option<Duration>,
-    /// Size limit of the tenant's blocks in bytes, the oldest of which are removed first; `None`: the store's.
+    /// Size limit of the tenant's blocks in bytes. The oldest blocks are removed first. `None`: the store's.
     pub max_bytes: Option<u64>,
 }
 

@@ -254,7 +254,7 @@ impl Answer {
         self.summary.inlined += places.len() - 1;
     }
 
-    /// Records that a frame is in a function of which only the first address is known.
+    /// Records that a frame is in a function known only by its first address.
     pub fn set_start(&mut self, frame: FrameId, start: u64) {
         let function = self.function(FoundFunction { start: Some(start), ..FoundFunction::default() });
         let first = self.places.len() as u32;
@@ -329,7 +329,7 @@ impl Answer {
         self.frames.is_empty()
     }
 
-    /// Records that a frame is in a function of which only the name and the first address are known.
+    /// Records that a frame is in a function known only by its name and first address.
     pub fn set_name(&mut self, frame: FrameId, name: String, start: u64) {
         let function = FoundFunction { name, start: Some(start), ..FoundFunction::default() };
         let function = self.function(function);

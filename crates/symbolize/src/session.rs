@@ -22,7 +22,7 @@ use crate::sources::Sources;
 use crate::summary::{DsoSummary, Missing, Summary};
 use crate::work::{Message, Queue};
 
-/// Most workers while the profile is being made: the recorded program needs the processors.
+/// Most workers while the profile is being made: the recorded program needs the CPUs.
 const EARLY_WORKERS: usize = 2;
 
 /// Longest interval between checks whether the workers have finished.

@@ -134,7 +134,7 @@ fn checked(pid: libc::pid_t) -> io::Result<libc::pid_t> {
     if pid < 0 { Err(io::Error::last_os_error()) } else { Ok(pid) }
 }
 
-/// Waits for the child; its wait status and processor time.
+/// Waits for the child; its wait status and CPU time.
 fn wait(pid: libc::pid_t) -> io::Result<(c_int, Duration)> {
     let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
     loop {

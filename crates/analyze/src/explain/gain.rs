@@ -23,14 +23,14 @@ const LITTLE_CPU: f64 = 10.0;
 /// Bounds of the part of the observed waiting that disappears. Waits that began before the observation or had not ended by then were not seen.
 const LEAST_OF_WAIT: f64 = 0.85;
 const MOST_OF_WAIT: f64 = 1.2;
-/// With more processors in use than this, on average, threads ran at the same time.
+/// With more CPUs in use than this, on average, threads ran at the same time.
 const ALONE: f64 = 1.05;
 /// Parts of what a program's processes cost that go with them, at least and at most: those who start them have less to do as well.
 const PROCESSES: (f64, f64) = (0.9, 1.2);
 
-/// Whether calls that take this much of the elapsed time and of processor time mostly wait. `cores`: processors in use, on average.
+/// Whether calls that take this much of the elapsed time and of CPU time mostly wait. `cores`: CPUs in use, on average.
 fn mostly_waits(wall_percent: f64, cpu_percent: f64, cores: Option<f64>) -> bool {
-    // A share of little processor time is little of the elapsed time.
+    // A share of little CPU time is little of the elapsed time.
     let ran = cpu_percent * cores.unwrap_or(1.0).min(1.0);
     wall_percent >= LEAST_WAIT && wall_percent > ran
 }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_share_of_little_processor_time_is_no_share_of_the_elapsed_time() {
-        // fsync: 90% of the processor time, of which there is a tenth of the elapsed time; two thirds of that is waiting.
+        // fsync: 90% of the CPU time, which is a tenth of the elapsed time; two thirds of that is waiting.
         assert!(mostly_waits(66.0, 90.0, Some(0.1)));
         assert!(!mostly_waits(66.0, 90.0, Some(1.0)), "it runs meanwhile");
         assert!(!mostly_waits(66.0, 90.0, Some(2.0)));

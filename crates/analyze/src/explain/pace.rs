@@ -204,6 +204,6 @@ pub struct Gain {
     pub cpu_percent: f64,
     /// Speedup in CPU time, by Amdahl's law: 1 / (1 − share).
     pub times: f64,
-    /// Of the time on the clock, in percent, with the waiting for a processor that would go too. `None`: that time is not known.
+    /// In percent of the elapsed time, with the run-queue wait that would go too. `None`: the elapsed time is not known.
     pub clock_percent: Option<f64>,
 }

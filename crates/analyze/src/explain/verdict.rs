@@ -35,7 +35,7 @@ pub enum Bottleneck {
 /// The verdict.
 #[derive(Clone, Debug)]
 pub struct Outlook {
-    /// The threshold, in percent of processor time.
+    /// The threshold, in percent of CPU time.
     pub threshold: f64,
     /// Bottlenecks above the threshold, largest first.
     pub above: Vec<(Bottleneck, Share)>,

@@ -282,7 +282,7 @@ fn is_enough(all: &[Access], accesses: &Accesses) -> bool {
 /// Bytes covered by the second-level TLBs of current processors with 4 KiB pages: 1,536 to 4,096 entries.
 pub(crate) const TLB_REACH: u64 = 16 << 20;
 
-/// Finds loads on very many pages, of which the few lines used fit into the caches.
+/// Finds loads on very many pages with few lines used in each, which fit into the caches.
 fn tlb_miss(
     hot: &HotLoop,
     shape: &Shape<'_>,

@@ -69,7 +69,7 @@ impl Graph {
     }
 
     /// Returns the loops: one per back edge, with its target as the header and all blocks that reach the edge without passing the header.
-    /// Two back edges to one header are two loops, one of which may be inside the other.
+    /// Two back edges to one header are two loops. One may be inside the other.
     fn loops(&self, is_sampled: &impl Fn(usize) -> bool) -> Vec<(usize, BTreeSet<usize>)> {
         let mut found: Vec<(usize, BTreeSet<usize>)> = Vec::new();
         for (from, header) in self.back_edges() {

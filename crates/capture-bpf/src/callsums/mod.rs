@@ -70,7 +70,7 @@ const AGAIN: [Watch; 2] = [
     ("on_time_again", "sys_exit", "btf_trace_sys_exit"),
     ("on_enter_again", "sys_enter", "btf_trace_sys_enter"),
 ];
-/// The programs at the ends of calls, the later ones of which do what the earlier were skipped for.
+/// The programs at the ends of calls. Later ones do what earlier ones were skipped for.
 const ENDS: [&str; 3] = ["on_count", "on_time", "on_time_again"];
 /// Programs that are run once for each existing task.
 const LOOKS: [&str; 2] = ["on_begin", "on_finish"];

@@ -48,7 +48,7 @@ impl Settings {
 }
 
 impl Measured {
-    /// Loads the programs and starts them: they wait to be told to begin.
+    /// Loads the programs and attaches them. They measure nothing until they are switched on.
     pub(crate) fn load(self, machine: &Machine, bpf: &mut Ebpf) -> Result<Measurement, LoadError> {
         match self {
             Self::OffCpu(options) => {

@@ -67,7 +67,7 @@ pub const PLACE_LIMITED: u32 = 4;
 /// Flag of a place: watching it has ended.
 pub const PLACE_OVER: u32 = 8;
 
-/// A watched place, hits of which are an event: a tracepoint, or an instruction of a program.
+/// A probe, whose hits are an event: a tracepoint, or an instruction of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Place {

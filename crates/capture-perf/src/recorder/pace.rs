@@ -1,4 +1,4 @@
-//! Events of which each occurrence is a sample, and that turn out to be frequent: lengthens their periods.
+//! Lengthens the periods of events that are sampled at each occurrence and turn out to be frequent.
 //!
 //! Elsewhere: how long a period has to be (`limit`).
 

@@ -269,7 +269,7 @@ mod tests {
     use super::*;
     use crate::events::Rings;
 
-    /// A target of which nothing is recorded.
+    /// A target that is not recorded.
     fn target(target: &Target, pids: Vec<u32>) -> (RecordedTarget, Ingest) {
         let (rings, _) = Rings::map(&[], false).expect("no ring is needed");
         let attachment = Attachment::Everyone;

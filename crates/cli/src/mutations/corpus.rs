@@ -29,7 +29,7 @@ pub struct FileFormat {
     pub read: fn(&[u8], &Path) -> Result<Option<Profile>, String>,
 }
 
-/// All formats of which this machine can make files.
+/// All formats in which this machine can make files.
 pub fn all() -> Vec<FileFormat> {
     let profile = made();
     let write = |write: &dyn Fn(&mut Vec<u8>)| {

@@ -138,7 +138,7 @@ impl Assembly {
         id
     }
 
-    /// A frame of which no address is told: `places` from the innermost inlined call to the function itself. An empty `path`: nor is its
+    /// A frame without an address: `places` from the innermost inlined call to the function itself. An empty `path`: nor is its
     /// file.
     pub fn frame(&mut self, kind: FrameKind, path: &str, places: &[Place<'_>]) -> FrameId {
         let (path, dso_kind) = match (path, kind) {

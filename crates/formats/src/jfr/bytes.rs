@@ -98,7 +98,7 @@ impl<'b> Bytes<'b> {
         Ok((number | u64::from(self.byte()?) << 56) as i64)
     }
 
-    /// Reads the number of items that follow, each of which takes at least a byte.
+    /// Reads the number of items that follow. Each takes at least a byte.
     pub fn count(&mut self, what: &str) -> Result<usize, ForeignError> {
         let before = *self;
         let count = self.integer(4)?;

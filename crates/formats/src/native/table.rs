@@ -168,7 +168,7 @@ impl<W: Write + Send> TableFile<W> {
     }
 }
 
-/// Converts texts with few distinct values, each of which is in memory once.
+/// Converts texts with few distinct values. Each value is in memory once.
 fn shared<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<ByteArray> {
     let mut known: HashMap<&str, ByteArray> = HashMap::new();
     texts.map(|text| known.entry(text).or_insert_with(|| ByteArray::from(text)).clone()).collect()

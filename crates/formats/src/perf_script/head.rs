@@ -1,4 +1,4 @@
-//! The line above a stack: `comm pid/tid [cpu] time: period event:`, parts of which may be missing.
+//! The line above a stack: `comm pid/tid [cpu] time: period event:`. Parts may be missing.
 
 /// Start of the names of other records than samples, which `--show-task-events`, `--show-mmap-events` and others of perf's options print.
 const RECORD: &str = "PERF_RECORD_";

@@ -43,7 +43,7 @@ pub(crate) struct Space {
     pub(crate) scripts: SharedScripts,
     /// State of the runtime's reader for the process.
     pub(crate) runtime: RefCell<RuntimeState>,
-    /// Counts changes of the mappings, each of which invalidates results for addresses.
+    /// Counts changes of the mappings. Each change invalidates results for addresses.
     pub(crate) changes: u32,
 }
 

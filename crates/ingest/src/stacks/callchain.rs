@@ -1,4 +1,4 @@
-//! User stacks that the kernel unwound by frame pointers, and samples of which only the program counter is known.
+//! User stacks that the kernel unwound by frame pointers, and samples with nothing but the program counter.
 
 use plumb_profile::{Found, FrameId, Truncation};
 use plumb_unwind::aarch64::Aarch64;

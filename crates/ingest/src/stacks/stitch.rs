@@ -79,7 +79,7 @@ pub(crate) struct Stitcher {
     /// The runs of the current stack, as indices in `runs`.
     at: Vec<u32>,
     path: Vec<(u32, FrameId)>,
-    /// Counts changed callers, each of which invalidates results derived from stored callers.
+    /// Counts changed callers. Each change invalidates results derived from stored callers.
     epoch: u32,
     returns: Returns,
     /// The time of the current sample.

@@ -1,7 +1,7 @@
 //! V8, in Node.js 18 to 26: functions of JavaScript that are interpreted, or compiled by Sparkplug, Maglev or TurboFan, with the calls inlined into them.
 //!
 //! The frames are native frames with a frame pointer (V8's frame-constants.h): below that are the context, the function, and for an interpreted one its bytecode
-//! and the offset in it. The frames of V8's own builtins look alike. A collector moves objects at any time: functions are told by the words that describe
+//! and the offset in it. The frames of V8's own builtins look alike. A collector moves objects at any time: functions are identified by the words that describe
 //! them, and one that was moved since is another one.
 //!
 //! Not supported: builds with compressed pointers (Chromium, Electron), or without the constants for debuggers (Deno).

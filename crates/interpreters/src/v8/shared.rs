@@ -76,7 +76,7 @@ fn function(heap: Heap<'_>, sources: &Sources, shared: Tagged) -> Result<Functio
     Ok(Function { text: Some(lines), ..Function::without_lines(name, file, first_line) })
 }
 
-/// A function without a name is told by its place.
+/// A function without a name is identified by its place.
 fn anonymous(file: &str, line: u32) -> String {
     let file = file.rsplit('/').next().unwrap_or_default();
     match (file, line) {

@@ -1,4 +1,4 @@
-//! The times off the processor that were recorded.
+//! The off-CPU times that were recorded.
 
 use plumb_profile::{Event, Profile};
 

@@ -321,7 +321,7 @@ fn number_of(sample: &OtlpSample, sum: i64) -> i64 {
     }
 }
 
-/// The sum of a sample's values; without values, the number of its timestamps, each of which is one period.
+/// The sum of a sample's values; without values, the number of its timestamps: each is one period.
 fn value_of(place: usize, sample: &OtlpSample) -> Result<i64, ApiError> {
     if sample.values.is_empty() && sample.timestamps_unix_nano.is_empty() {
         return Err(malformed(format!(

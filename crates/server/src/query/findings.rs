@@ -32,7 +32,7 @@ use crate::app::Context;
 use crate::error::{ApiError, ErrorCode};
 use crate::pyroscope::querier::StacktracesRequest;
 
-/// Most profile types beside CPU time of which the versions of a service are compared.
+/// Most profile types, beside CPU time, in which the versions of a service are compared.
 const OTHER_TYPES: usize = 6;
 /// Largest services that are named.
 const LARGEST: usize = 3;
@@ -42,7 +42,7 @@ const OBSERVATIONS: usize = 5;
 const REGULAR: f64 = 0.8;
 /// Approximate limit for intervals read from all services.
 const PERIODS: usize = 200_000;
-/// Part of the threshold from which on a rhythm is told: while its bursts last they take far more than their share of the whole time.
+/// Part of the threshold from which on a rhythm is reported: while its bursts last they take far more than their share of the whole time.
 const RHYTHM: f64 = 0.2;
 /// Fewest intervals that can be called regular.
 const LEAST_PERIODS: usize = 3;
@@ -135,7 +135,7 @@ pub(crate) fn findings(context: &Context, request: &FindingsRequest) -> Result<F
 struct Beside<'r> {
     bursts: AgentBursts,
     locks: LockRows,
-    /// Profiles of CPU time of each service of which all could be read.
+    /// Profiles of CPU time of each service whose profiles could all be read.
     windows: HashMap<&'r str, Windows<'r>>,
     /// Usual length of a profile, in milliseconds, if any could be read.
     length_ms: Option<i64>,

@@ -82,7 +82,7 @@ pub(crate) fn call_tree(context: &Context, request: &StacktracesRequest) -> Resu
     largest_calls(context, request, usize::MAX)
 }
 
-/// The calls of a selection, of which only the `most` largest are needed.
+/// The calls of a selection. Only the `most` largest are needed.
 fn largest_calls(
     context: &Context,
     request: &StacktracesRequest,

@@ -71,7 +71,7 @@ pub(crate) fn counted_profile(context: &Context, request: &StacktracesRequest) -
     CountedRows::read(context, request, usize::MAX)?.merged(context)
 }
 
-/// The profile of a batch with these sample types, the last of which is the main one.
+/// The profile of a batch with these sample types. The last one is the main one.
 pub(super) fn merged(
     rows: SampleRows<'_>,
     kinds: &[ProfileType],

@@ -36,7 +36,7 @@ pub(crate) fn select_series(
 /// Sums over time by labels, largest first: they add up to the sum of the range. With a function, of the stacks that contain it.
 ///
 /// A profile counts in the steps that it overlaps, to the part that it does: windows of 15 seconds in steps of another length would make a comb, and
-/// more processors than there are. There are steps after the range for what lasts longer than it.
+/// more CPUs than there are. There are steps after the range for what lasts longer than it.
 pub(crate) fn series_of(
     context: &Context,
     request: SelectSeriesRequest,

@@ -1,6 +1,6 @@
-//! Deployments: a service of which an older and a newer version are in the selection, and what is dearer in the newer one.
+//! Deployments: services with an older and a newer version in the selection, and what costs more in the newer one.
 //!
-//! A version is told by a label, or by the build id of a mapped file. Elsewhere: the statistics (`plumb_analyze`), the words (`plumb_documents`).
+//! A version is identified by a label, or by the build id of a mapped file. Elsewhere: the statistics (`plumb_analyze`), the words (`plumb_documents`).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

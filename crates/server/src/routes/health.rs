@@ -34,7 +34,7 @@ async fn failure(app: &App) -> Result<Option<String>, ApiError> {
     Ok(status.map_err(gone)?.failure)
 }
 
-/// Content type of Prometheus' own format, of which OpenMetrics is an extension that only its readers ask for.
+/// Content type of Prometheus' own format. OpenMetrics extends it, and only readers of OpenMetrics ask for that.
 const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 

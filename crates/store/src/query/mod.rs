@@ -153,7 +153,7 @@ impl Selected {
         tree([self], usize::MAX)
     }
 
-    /// The calls as [`Self::call_tree`] has them, of which only the `most` largest are needed.
+    /// The calls as [`Self::call_tree`] has them. Only the `most` largest are needed.
     pub fn largest_calls(&self, most: usize) -> Result<CallTree<1>, StoreError> {
         tree([self], most)
     }

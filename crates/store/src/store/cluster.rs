@@ -36,7 +36,7 @@ fn append(store: &Store, number: i64) {
     run(store.append(&Tenant::default(), batch)).unwrap();
 }
 
-/// Numbers of the stored profiles, each of which must be stored once.
+/// Numbers of the stored profiles. Each must be stored once.
 fn numbers(store: &Store) -> Vec<i64> {
     store.refresh().unwrap();
     let all = Selection { selector: Selector::default(), from: Millis(0), until: Millis(i64::MAX) };

@@ -130,7 +130,7 @@ impl CompactSymbols {
         [&MAGIC[..], &length.to_le_bytes(), &packed].concat()
     }
 
-    /// Returns how much the file told.
+    /// Returns how detailed the file's information was.
     pub fn detail(&self) -> SymbolDetail {
         self.detail
     }

@@ -100,7 +100,7 @@ fn line_program(unit: &UnitHeader<Bytes<'_>>, section: &DebugAbbrev<Bytes<'_>>) 
     }
 }
 
-/// Reads the part of a section with the items at `starts`, each of which begins with its length.
+/// Reads the part of a section with the items at `starts`. Each item begins with its length.
 fn measured(mut section: Contents<'_>, starts: &[u64]) -> Result<Vec<u8>, Missing> {
     let mut ranges = Vec::with_capacity(starts.len());
     for &start in starts {

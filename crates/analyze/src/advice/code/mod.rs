@@ -97,7 +97,7 @@ impl CodeAdvice {
 /// A rule that holds, with what was spent and its share.
 type Found = (&'static CodeRule, Spent, Share);
 
-/// The rules that hold for what `view` keeps of processor time, those that could gain more first.
+/// The rules that hold for the CPU time that `view` keeps, by descending possible gain.
 pub(crate) fn advise_code(
     (view, own): (&View<'_>, &OwnCode),
     (code, sources): (&[ReadCode<'_>], &ScriptSources),

@@ -90,7 +90,7 @@ pub(crate) struct Switches {
 }
 
 impl Switches {
-    /// Loads the programs and starts them: they wait to be told to begin.
+    /// Loads the programs and attaches them. They measure nothing until they are switched on.
     pub fn load(machine: &Machine, bpf: &mut Ebpf, looks_back: bool) -> Result<Self, LoadError> {
         let looks_back = looks_back && machine.watch(bpf, SWITCHED).is_ok();
         if looks_back {
@@ -166,7 +166,7 @@ impl Switches {
     }
 }
 
-/// The events: time off the processor up to the wake-up, then the time in a run queue.
+/// The events: off-CPU time up to the wake-up, then run-queue wait.
 const EVENTS: [MeasuredEvent; 2] =
     [MeasuredEvent { name: "off-cpu", unit: "ns" }, MeasuredEvent { name: "run-queue", unit: "ns" }];
 

@@ -208,7 +208,7 @@ fn in_words(name: &str, signature: &Signature, one: &Longest) -> Option<String> 
     Some(printable(&format!("{name}({}) = {result}", args.join(", "))).into_owned())
 }
 
-/// A call of which only the registers are known.
+/// A call with nothing known but the registers.
 fn in_numbers(call: &CountedCall, one: &Longest) -> String {
     let args: Vec<String> = one.args.iter().map(|&arg| argument(arg)).collect();
     let path = if one.text.is_empty() { String::new() } else { format!(" \"{}\"", printable(&one.text)) };
