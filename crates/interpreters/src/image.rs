@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use object::read::elf::Sym as _;
 use object::{
     Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, ReadCache, RelocationTarget,
+    SegmentFlags,
 };
 use plumb_unwind::Isa;
 
@@ -95,13 +96,20 @@ impl Image {
     }
 }
 
-/// Whether a file has a section of this name. In a position-independent program of Go it may be part of `.data.rel.ro`.
-pub(crate) fn has_section(file: &File, name: &str) -> bool {
+/// Stated address of a section.
+pub(crate) fn section(file: &File, name: &str) -> Option<u64> {
     let cache = ReadCache::new(file);
-    Elf::parse(&cache).is_ok_and(|elf| {
-        let mut names = elf.sections().filter_map(|section| section.name().ok());
-        names.any(|other| other.strip_prefix(".data.rel.ro").unwrap_or(other) == name)
-    })
+    Some(Elf::parse(&cache).ok()?.section_by_name(name)?.address())
+}
+
+/// Stated addresses of a file's variables.
+pub(crate) fn variables(file: &File) -> Vec<Range<u64>> {
+    let cache = ReadCache::new(file);
+    let Ok(elf) = Elf::parse(&cache) else { return Vec::new() };
+    let is_writable =
+        |flags| matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags.contains(object::elf::PF_W));
+    let variables = elf.segments().filter(|segment| is_writable(segment.flags()));
+    variables.filter_map(|part| Some(part.address()..part.address().checked_add(part.size())?)).collect()
 }
 
 /// Processor of a file's code, if it is one whose stacks can be walked.

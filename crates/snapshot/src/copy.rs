@@ -159,8 +159,7 @@ fn copy_here(pid: u32, wanted: &Wanted) -> Result<CopiedProcess, Refusal> {
         let states = lists.threads(&ProcessMemory(pid), *bias);
         threads.iter_mut().for_each(|thread| thread.read_script(pid, lists, &states));
     }
-    let goroutines =
-        goroutine_list.map(|found| found.and_then(|(list, bias)| goroutines::copy(pid, list, bias)));
+    let goroutines = goroutine_list.map(|found| found.and_then(|list| goroutines::copy(pid, &list)));
     threads.iter_mut().for_each(|thread| drop(thread.traced.take()));
     let held = start.elapsed();
     if plumb_process::state(pid, pid).is_none() {

@@ -43,10 +43,10 @@ pub(super) struct CopiedGoroutines {
 }
 
 /// Copies the goroutines of a stopped process.
-pub(super) fn copy(pid: u32, list: GoroutineList, bias: u64) -> Result<CopiedGoroutines, NoGoroutines> {
+pub(super) fn copy(pid: u32, list: &GoroutineList) -> Result<CopiedGoroutines, NoGoroutines> {
     let start = Instant::now();
     let mut copied = Vec::new();
-    let are_all = list.visit(&ProcessMemory(pid), bias, &mut |goroutine| {
+    let are_all = list.visit(&ProcessMemory(pid), &mut |goroutine| {
         let size = goroutine.stack_end.saturating_sub(goroutine.sp).min(STACK);
         let mut stack = vec![0; size as usize];
         let read = read_memory(pid, goroutine.sp, &mut stack);

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 
+use plumb_ingest::ProcessMemory;
 use plumb_interpreters::{
     Detected, GoroutineList, Interpreter, Mapped, NoGoroutines, bias, find as find_in, is_likely,
 };
@@ -18,16 +19,10 @@ pub(super) fn find(pid: u32) -> Option<Placed> {
     })
 }
 
-/// The list of goroutines in a program, and the bias of its file. `None`: it is not one of Go.
-pub(super) fn goroutines(pid: u32) -> Option<Result<(GoroutineList, u64), NoGoroutines>> {
-    in_code(
-        pid,
-        |_| false,
-        |file, mapped| {
-            let bias = bias(file, mapped)?;
-            Some(GoroutineList::find(file)?.map(|list| (list, bias)))
-        },
-    )
+/// The list of goroutines in a process. `None`: its program is not one of Go.
+pub(super) fn goroutines(pid: u32) -> Option<Result<GoroutineList, NoGoroutines>> {
+    let find = |file: &File, mapped| GoroutineList::find(file, &ProcessMemory(pid), bias(file, mapped)?);
+    in_code(pid, |_| false, find)
 }
 
 /// Looks into the program's own file, and into others with code of which `is_likely` holds.

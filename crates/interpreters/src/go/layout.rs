@@ -1,6 +1,7 @@
 //! Places of the members of a `g`, by version of Go (src/runtime/runtime2.go, 64-bit). Compared with Go 1.21 to 1.27.
 
 use super::Goroutine;
+use crate::Memory;
 use crate::memory::word_in;
 
 /// Bytes of a `g` up to its last member that is read.
@@ -36,6 +37,11 @@ pub(super) struct Parked {
     pub(super) goroutine: Goroutine,
     /// Number of what it waits for; `None`: for a thread.
     pub(super) reason: Option<u8>,
+}
+
+/// Whether there is a `g` at an address: it has its own address in `sched`.
+pub(super) fn names_itself(memory: &dyn Memory, at: u64) -> bool {
+    at != 0 && memory.word(at.wrapping_add(u64::from(SCHED_G))) == Ok(at)
 }
 
 impl GLayout {

@@ -8,36 +8,38 @@
 //! Elsewhere: the stacks of threads, unwinding, Go's tables of functions (plumb-unwind, plumb-symbolize).
 
 mod layout;
+mod stripped;
 
 use std::fmt;
 use std::fs::File;
+use std::ops::Range;
 
 use crate::Memory;
 use crate::image::{self, Image, Wanted};
-use crate::memory::{Unreadable, head};
+use crate::memory::{Unreadable, head, word_in};
 
 use layout::GLayout;
 
-const SYMBOLS: [Wanted; 3] =
-    [Wanted { name: ALL, bytes: 0 }, Wanted { name: REASONS, bytes: 0 }, Wanted { name: VERSION, bytes: 0 }];
+const SYMBOLS: [Wanted; 2] = [Wanted { name: ALL, bytes: 0 }, Wanted { name: REASONS, bytes: 0 }];
 /// A slice of pointers to `g`.
 const ALL: &str = "runtime.allgs";
 /// An array of strings, by `g.waitreason`. There since Go 1.11.
 const REASONS: &str = "runtime.waitReasonStrings";
-/// A string such as `go1.26.8`.
-const VERSION: &str = "runtime.buildVersion";
+
+/// The section of every program of Go.
+const BUILD_INFO: &str = ".go.buildinfo";
 
 /// Most goroutines that are read. A program that leaks them may have millions.
 const MAX_GOROUTINES: u64 = 1 << 20;
 /// Longest text that is read, in bytes.
 const MAX_TEXT: u64 = 64;
 
-/// The list of goroutines in a program's file.
+/// The list of goroutines in a process.
 #[derive(Clone, Copy, Debug)]
 pub struct GoroutineList {
     all: u64,
     reasons: Option<u64>,
-    version: u64,
+    layout: GLayout,
 }
 
 /// A goroutine that no thread runs.
@@ -58,21 +60,21 @@ pub struct Goroutine {
 }
 
 /// The reason why goroutines that no thread runs are not known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoGoroutines {
-    /// The program was linked without symbols.
-    Stripped,
-    /// The version of Go is not known, at this address of its name.
-    UnknownVersion(u64),
-    /// The list, or what it is read with, is not there.
+    /// A version of Go, or what is in its place, that is not known.
+    UnknownVersion(String),
+    /// The program has no symbols, and no variable of it holds such a list.
+    NoList,
+    /// The list is not there.
     Unreadable(Unreadable),
 }
 
 impl fmt::Display for NoGoroutines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Stripped => f.write_str("the program was linked without symbols (-ldflags=-s)"),
-            Self::UnknownVersion(at) => write!(f, "plumb does not know the version of Go at {at:#x}"),
+            Self::UnknownVersion(version) => write!(f, "plumb does not know its version of Go, {version:?}"),
+            Self::NoList => f.write_str("the program has no symbols, and none of its variables lists them"),
             Self::Unreadable(Unreadable(at)) => write!(f, "the runtime's memory at {at:#x} can't be read"),
         }
     }
@@ -87,39 +89,40 @@ impl From<Unreadable> for NoGoroutines {
 }
 
 impl GoroutineList {
-    /// The list in a program's file; `None` if it is not one of Go.
-    pub fn find(file: &File) -> Option<Result<Self, NoGoroutines>> {
-        image::has_section(file, ".gopclntab").then(|| Self::of_symbols(file).ok_or(NoGoroutines::Stripped))
+    /// The list in a process, by its program's file; `None` if it is not one of Go. `bias`: see [`crate::bias`].
+    pub fn find(file: &File, memory: &dyn Memory, bias: u64) -> Option<Result<Self, NoGoroutines>> {
+        let about = image::section(file, BUILD_INFO)?.wrapping_add(bias);
+        Some(version(memory, about).and_then(|version| {
+            let layout = GLayout::of_version(&version).ok_or(NoGoroutines::UnknownVersion(version))?;
+            Self::locate(file, memory, bias, layout).ok_or(NoGoroutines::NoList)
+        }))
     }
 
-    fn of_symbols(file: &File) -> Option<Self> {
-        let image = Image::read(file, &[&SYMBOLS], true)?;
-        Some(Self {
-            all: image.address(ALL)?,
-            reasons: image.address(REASONS),
-            version: image.address(VERSION)?,
-        })
+    fn locate(file: &File, memory: &dyn Memory, bias: u64, layout: GLayout) -> Option<Self> {
+        let image = Image::read(file, &[&SYMBOLS], true);
+        let address = |name| image.as_ref()?.address(name).map(|at| at.wrapping_add(bias));
+        if let Some(all) = address(ALL) {
+            return Some(Self { all, reasons: address(REASONS), layout });
+        }
+        let moved = |range: Range<u64>| range.start.wrapping_add(bias)..range.end.wrapping_add(bias);
+        let variables: Vec<_> = image::variables(file).into_iter().map(moved).collect();
+        let stripped::Lists { all, reasons } = stripped::search(memory, &variables);
+        Some(Self { all: all?.0, reasons, layout })
     }
 
     /// Calls `visit` with each goroutine that no thread runs, in the runtime's order, until it returns false. Returns whether these are all.
-    /// `bias`: see [`crate::bias`].
     pub fn visit(
         &self,
         memory: &dyn Memory,
-        bias: u64,
         visit: &mut dyn FnMut(Goroutine) -> bool,
     ) -> Result<bool, NoGoroutines> {
-        let version = self.version.wrapping_add(bias);
-        let layout = GLayout::of_version(&text(memory, version)?);
-        let layout = layout.ok_or(NoGoroutines::UnknownVersion(version))?;
-        let mut reasons = Reasons { at: self.reasons.map(|at| at.wrapping_add(bias)), known: Vec::new() };
-        let all = self.all.wrapping_add(bias);
-        let (list, count) = (memory.word(all)?, memory.word(all.wrapping_add(8))?);
+        let mut reasons = Reasons { at: self.reasons, known: Vec::new() };
+        let (list, count) = (memory.word(self.all)?, memory.word(self.all.wrapping_add(8))?);
         for index in 0..count.min(MAX_GOROUTINES) {
             let at = memory.word(list.wrapping_add(8 * index))?;
             // An unreadable `g` says nothing of the others.
             let Ok(bytes) = head::<{ layout::G_BYTES }>(memory, at) else { continue };
-            let Some(parked) = layout.parked(at, &bytes) else { continue };
+            let Some(parked) = self.layout.parked(at, &bytes) else { continue };
             let state = match parked.reason {
                 Some(reason) => reasons.text(memory, reason),
                 None => "runnable".to_owned(),
@@ -151,6 +154,19 @@ impl Reasons {
     }
 }
 
+/// The version in what Go's linker writes about a build (`.go.buildinfo`, src/debug/buildinfo/buildinfo.go), at this address: a text since 1.18,
+/// an address of a string before.
+fn version(memory: &dyn Memory, at: u64) -> Result<String, NoGoroutines> {
+    /// A flag of the sixteenth byte.
+    const IS_TEXT: u8 = 2;
+    let about = head::<64>(memory, at)?;
+    if about[15] & IS_TEXT == 0 {
+        return Ok(text(memory, word_in(&about, 16))?);
+    }
+    let length = usize::from(about[32]).min(about.len() - 33);
+    Ok(String::from_utf8_lossy(&about[33..33 + length]).into_owned())
+}
+
 /// The text of a Go string at an address: a pointer and a length.
 fn text(memory: &dyn Memory, at: u64) -> Result<String, Unreadable> {
     let (start, length) = (memory.word(at)?, memory.word(at.wrapping_add(8))?);
@@ -169,15 +185,13 @@ mod tests {
     struct Endless;
 
     const G: u64 = 0x4000;
-    const VERSION_AT: u64 = 0x2000;
+    const ABOUT: u64 = 0x2000;
 
     impl Memory for Endless {
         fn read(&self, at: u64, bytes: &mut [u8]) -> bool {
             let word = |at: u64| match at {
                 0x1000 => 0x10_0000,
                 0x1008 => u64::MAX,
-                VERSION_AT => 0x3000,
-                0x2008 => 6,
                 0x10_0000.. => G,
                 _ if at == G + 72 => G,
                 _ if at == G + 144 => 4,
@@ -186,8 +200,9 @@ mod tests {
                 _ if at == G + 176 => 0xff,
                 _ => 0,
             };
-            if at == 0x3000 {
-                bytes.copy_from_slice(b"go1.26");
+            if at == ABOUT {
+                bytes[15] = 2;
+                bytes[32..39].copy_from_slice(b"\x06go1.26");
                 return true;
             }
             for (index, part) in bytes.chunks_mut(8).enumerate() {
@@ -199,22 +214,15 @@ mod tests {
 
     #[test]
     fn an_endless_list_is_cut() {
-        let list = GoroutineList { all: 0x1000, reasons: Some(0x8000), version: VERSION_AT };
+        let layout = GLayout::of_version(&version(&Endless, ABOUT).unwrap()).unwrap();
+        let list = GoroutineList { all: 0x1000, reasons: Some(0x8000), layout };
         let mut visits = 0;
-        let all = list.visit(&Endless, 0, &mut |goroutine| {
+        let all = list.visit(&Endless, &mut |goroutine| {
             assert_eq!((goroutine.id, goroutine.state.as_str()), (7, ""));
             visits += 1;
             true
         });
         assert_eq!((all, visits), (Ok(false), MAX_GOROUTINES));
-        let one = list.visit(&Endless, 0, &mut |_| false);
-        assert_eq!(one, Ok(false));
-    }
-
-    #[test]
-    fn an_unknown_version_is_named() {
-        let list = GoroutineList { all: 0x1000, reasons: None, version: 0x5000 };
-        let error = list.visit(&Endless, 0, &mut |_| true).unwrap_err();
-        assert_eq!(error, NoGoroutines::UnknownVersion(0x5000));
+        assert_eq!(list.visit(&Endless, &mut |_| false), Ok(false));
     }
 }
