@@ -59,7 +59,7 @@ pub trait KernelUnwinder: Send {
     /// Removes all probes.
     fn unwatch(&mut self) -> io::Result<()>;
     /// Returns the counts of a probe.
-    fn passed(&self, number: usize) -> Option<ProbeCounts>;
+    fn probe_counts(&self, number: usize) -> Option<ProbeCounts>;
     /// Moves pending messages into `into`.
     fn take(&mut self, into: &mut Messages);
     /// Passes on the counts since the last call.
@@ -70,11 +70,11 @@ pub trait KernelUnwinder: Send {
     /// otherwise it is repeated.
     fn supply(&mut self, file: u32, code: Option<UnwindInfoRef<'_>>) -> bool;
     /// Marks a requested file as memory that the kernel keeps as a file: shared memory, or that of `memfd_create`.
-    fn is_memory(&mut self, file: u32);
-    /// Reports that this process has a known interpreter mapped at an address.
-    fn has_interpreter(&mut self, pid: u32, address: u64);
-    /// Reports that anonymous memory of this process from `start` on is a copy of a file's text, from this offset on. Equal `file`s are the same.
-    fn has_copied_text(&mut self, pid: u32, start: u64, file: usize, offset: u64);
+    fn mark_memory(&mut self, file: u32);
+    /// Adds a known interpreter of this process, mapped at an address.
+    fn add_interpreter(&mut self, pid: u32, address: u64);
+    /// Adds anonymous memory of this process from `start` on as a copy of a file's text, from this offset on. Equal `file`s are the same.
+    fn add_copied_text(&mut self, pid: u32, start: u64, file: usize, offset: u64);
     /// Reports that another mapping replaced one of this process.
     fn forget(&mut self, pid: u32);
     /// Returns the other tools' programs that ran so far, during which no sample is taken: as of a check within the last second, or `now`.

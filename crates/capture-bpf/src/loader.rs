@@ -284,8 +284,8 @@ impl KernelUnwinder for Programs {
         self.places.as_mut().map_or(Ok(()), Places::stop)
     }
 
-    fn passed(&self, number: usize) -> Option<ProbeCounts> {
-        self.places.as_ref()?.passed(number)
+    fn probe_counts(&self, number: usize) -> Option<ProbeCounts> {
+        self.places.as_ref()?.probe_counts(number)
     }
 
     fn begin(&mut self) -> io::Result<()> {
@@ -340,16 +340,16 @@ impl KernelUnwinder for Programs {
         self.tables.supply(number, lent.as_ref())
     }
 
-    fn is_memory(&mut self, number: u32) {
-        self.tables.is_memory(number);
+    fn mark_memory(&mut self, number: u32) {
+        self.tables.mark_memory(number);
     }
 
-    fn has_interpreter(&mut self, pid: u32, address: u64) {
+    fn add_interpreter(&mut self, pid: u32, address: u64) {
         // If the map is full, its stacks show the interpreter's native frames.
         let _ = self.by_process.interpreted.insert(pid, address, 0);
     }
 
-    fn has_copied_text(&mut self, pid: u32, start: u64, file: usize, offset: u64) {
+    fn add_copied_text(&mut self, pid: u32, start: u64, file: usize, offset: u64) {
         let Some(number) = self.tables.number_of_copy(file) else { return };
         let mut texts = self.by_process.copied_texts.get(&pid, 0).unwrap_or_default();
         let place = texts.all.iter_mut().find(|text| text.start == start || text.file == 0);

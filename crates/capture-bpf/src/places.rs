@@ -152,7 +152,7 @@ impl Places {
     }
 
     /// The counts of a probe so far.
-    pub fn passed(&self, number: usize) -> Option<ProbeCounts> {
+    pub fn probe_counts(&self, number: usize) -> Option<ProbeCounts> {
         let number = u32::try_from(number).ok()?;
         let place = self.places.get(&number, 0).ok()?;
         let tallies = self.tallies.get(&number, 0).ok()?;

@@ -111,7 +111,7 @@ impl Resident {
     }
 
     /// Tells the programs that a file is generated code in memory.
-    pub fn is_memory(&mut self, number: u32) {
+    pub fn mark_memory(&mut self, number: u32) {
         let _ = self.files.set(number, File { state: STATE_MEMORY, ..File::default() }, 0);
     }
 

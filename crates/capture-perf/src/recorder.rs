@@ -195,7 +195,7 @@ impl Recorder {
         let asked = Instant::now();
         let ready = signals::poll(&files, timeout_ms).map_err(Error::system("waiting for records"))?;
         let late = asked.elapsed().saturating_sub(timeout);
-        self.guard.iter_mut().for_each(|guard| guard.was_late(late));
+        self.guard.iter_mut().for_each(|guard| guard.note_delay(late));
         let mut ready = ready.into_iter();
         let is_signalled = ready.next().unwrap_or(false);
         Ok((is_signalled, ready.take(self.target.watched()).collect()))

@@ -155,7 +155,7 @@ impl AttachedUnwinder {
     pub fn supply(&mut self, ingest: &mut Ingest) {
         for (file, backing) in self.due.drain(..) {
             match backing {
-                Some(Backing::Anonymous) => self.unwinder.is_memory(file),
+                Some(Backing::Anonymous) => self.unwinder.mark_memory(file),
                 // A table made now would be discarded.
                 _ if !self.unwinder.can_load() || !self.pacing.allows(file, backing) => {
                     self.unwinder.supply(file, None);
@@ -354,12 +354,12 @@ impl Between<'_> {
         messages.list.drain(..self.next);
         messages.forget_frames();
         for (pid, address) in ingest.code().take_interpreted() {
-            self.unwinder.unwinder.has_interpreter(pid, address);
+            self.unwinder.unwinder.add_interpreter(pid, address);
         }
         for (pid, mapping) in ingest.code().take_copied_text() {
             if let Backing::File(file) = mapping.backing {
                 let (start, offset) = (mapping.start, mapping.offset.0);
-                self.unwinder.unwinder.has_copied_text(pid, start, file.index(), offset);
+                self.unwinder.unwinder.add_copied_text(pid, start, file.index(), offset);
             }
         }
         for pid in ingest.code().take_remapped() {

@@ -83,7 +83,7 @@ impl KernelUnwinder for Scripted {
     fn unwatch(&mut self) -> io::Result<()> {
         Ok(())
     }
-    fn passed(&self, _: usize) -> Option<ProbeCounts> {
+    fn probe_counts(&self, _: usize) -> Option<ProbeCounts> {
         None
     }
     fn take(&mut self, into: &mut Messages) {
@@ -98,9 +98,9 @@ impl KernelUnwinder for Scripted {
     fn supply(&mut self, _: u32, _: Option<UnwindInfoRef<'_>>) -> bool {
         true
     }
-    fn is_memory(&mut self, _: u32) {}
-    fn has_interpreter(&mut self, _: u32, _: u64) {}
-    fn has_copied_text(&mut self, _: u32, _: u64, _: usize, _: u64) {}
+    fn mark_memory(&mut self, _: u32) {}
+    fn add_interpreter(&mut self, _: u32, _: u64) {}
+    fn add_copied_text(&mut self, _: u32, _: u64, _: usize, _: u64) {}
     fn forget(&mut self, _: u32) {}
     fn handed_over(&self) -> UnwindFallbackStats {
         UnwindFallbackStats::default()

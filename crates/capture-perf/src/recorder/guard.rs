@@ -86,7 +86,7 @@ impl Guard {
     }
 
     /// Notes that the recorder was woken this much later than requested.
-    pub fn was_late(&mut self, by: Duration) {
+    pub fn note_delay(&mut self, by: Duration) {
         self.sight.late_ns = self.sight.late_ns.max(nanoseconds(by));
     }
 

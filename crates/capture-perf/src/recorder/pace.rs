@@ -26,7 +26,7 @@ pub(super) fn slow_down(
         for (index, one) in all.iter_mut().enumerate() {
             let Some(limit) = one.limit else { continue };
             if one.events.is_taken() {
-                if one.passed(samples.kernel()).is_some_and(|passed| passed.is_by_time) {
+                if one.probe_counts(samples.kernel()).is_some_and(|passed| passed.is_by_time) {
                     one.limit = None;
                     one.events.note_pace(SamplingRate::Frequency(hz));
                     changed.push(index);

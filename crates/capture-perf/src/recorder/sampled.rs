@@ -51,14 +51,14 @@ impl Sampled {
     }
 
     /// The counts of an event whose samples a program takes.
-    pub fn passed(&self, kernel: Option<&dyn KernelUnwinder>) -> Option<ProbeCounts> {
-        kernel?.passed(self.number?).filter(|_| self.events.is_taken())
+    pub fn probe_counts(&self, kernel: Option<&dyn KernelUnwinder>) -> Option<ProbeCounts> {
+        kernel?.probe_counts(self.number?).filter(|_| self.events.is_taken())
     }
 
     /// Number of occurrences of an event, as far as known.
     pub fn counted(&self, kernel: Option<&dyn KernelUnwinder>) -> Option<u64> {
         match self.events.is_taken() {
-            true => self.passed(kernel).map(|passed| passed.times),
+            true => self.probe_counts(kernel).map(|passed| passed.times),
             false => self.events.counted(),
         }
     }
@@ -149,7 +149,7 @@ impl SampledEvents {
 
     /// Number of samples that the kernel dropped so far, as counted by the events and by the programs that take their samples.
     pub fn lost(&self, kernel: Option<&dyn KernelUnwinder>) -> u64 {
-        let lost_here = |one: &Sampled| one.passed(kernel).map_or(0, |passed| passed.lost);
+        let lost_here = |one: &Sampled| one.probe_counts(kernel).map_or(0, |passed| passed.lost);
         self.iter().map(|one| one.events.lost() + lost_here(one)).sum()
     }
 
