@@ -12,6 +12,7 @@ use crate::change::{ComparedNames, DiffDocument};
 use crate::explain::ExplainDocument;
 use crate::findings::Findings;
 use crate::kernel::KernelDocument;
+use crate::listing::ListingDocument;
 use crate::procs::ProcessesDocument;
 use crate::table::CauseJson;
 use crate::timeline::TimelineDocument;
@@ -56,6 +57,7 @@ fn the_page_has_the_types_of_the_documents() {
     types.visit::<TimelineDocument<'static>>();
     types.visit::<HeatmapAnswer<'static>>();
     types.visit::<CallsAnswer<'static>>();
+    types.visit::<ListingDocument>();
     let types: String = types.found.iter().map(|found| format!("\nexport {found}\n")).collect();
     let text: String =
         format!("{HEAD}{types}").lines().map(|line| format!("{}\n", line.trim_end())).collect();

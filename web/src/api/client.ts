@@ -7,7 +7,7 @@ import type {
   FunctionsAnswer,
   HeatmapAnswer,
   KernelAnswer,
-  ListingAnswer,
+  FunctionListing,
   ProcessesAnswer,
   RecordingAbout,
   RecordingEntry,
@@ -142,7 +142,7 @@ export class RecordingClient {
     return this.get("/explain");
   }
 
-  listing(name: string, file: string): Promise<ListingAnswer> {
+  listing(name: string, file: string): Promise<FunctionListing> {
     return this.get("/listing", file === "" ? [["name", name]] : [["name", name], ["file", file]]);
   }
 

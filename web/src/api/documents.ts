@@ -303,6 +303,12 @@ largest: Array<LargeService>,
  */
 findings: Array<Finding>, };
 
+export type FunctionListing = { version: number, function: string, file: string, code: string, start: string, end: string, event: string | null, unit: string | null, adjusted: boolean, weight: number, samples: number, percent_of_all: number, whole_weight: number, outside_weight: number, instructions: Array<ListedInstruction>, lines: Array<ListedLine>, blocks: Array<ListedBlock>,
+/**
+ * Missing parts, and caveats.
+ */
+notes: Array<string>, };
+
 export type FunctionsAnswer = { rows: Array<TableRow>, rows_more: number, version: number, event: string | null, unit: string | null, samples: number, weight: number, kept_samples: number, kept_weight: number, };
 
 export type GainBound = { cpu_percent: number, times: number | null, elapsed_percent: number | null, };
@@ -382,6 +388,12 @@ service: string,
 cpu_ns: number, };
 
 export type LeftOut = { ignore: Array<string>, percent: number, weight: number, samples: number, };
+
+export type ListedBlock = { first: number, last: number, weight: number, percent_of_function: number, adjusted_percent_of_function: number, after_branch_percent_of_function: number, };
+
+export type ListedInstruction = { address: string, length: number, text: string, class: Array<string>, block: number, target: string | null, target_name: string | null, jump_to: number | null, places: Array<SourcePlace>, weight: number, samples: number, percent_of_function: number, percent_of_all: number, adjusted_weight: number, adjusted_percent_of_function: number, adjusted_percent_of_all: number, behind_percent_of_function: number, doubt: string | null, called_weight: number, called_percent_of_all: number, };
+
+export type ListedLine = { text: string | null, weight: number, samples: number, percent_of_function: number, percent_of_all: number, adjusted_weight: number, adjusted_percent_of_function: number, adjusted_percent_of_all: number, called_weight: number, instructions: Array<number>, function: string, file: string, line: number, };
 
 export type Measure = { what: string, value: number, unit: string, };
 
@@ -478,6 +490,8 @@ low: number,
 high: number, };
 
 export type SourceLine = { file: string, line: number, };
+
+export type SourcePlace = { function: string, file: string, line: number, };
 
 export type StackFrame = { function: string, file: string, };
 

@@ -21,43 +21,6 @@ export interface KernelAnswer extends KernelTable {
   readonly unit: string | null;
 }
 
-export interface ListedInstruction {
-  readonly address: string;
-  readonly text: string;
-  readonly class: string;
-  readonly jump_to: number | null;
-  readonly target_name: string | null;
-  readonly weight: number;
-  readonly samples: number;
-  readonly percent_of_function: number;
-  readonly adjusted_percent_of_function: number;
-  readonly called_weight: number;
-  readonly doubt: string | null;
-  readonly places: readonly { readonly function: string; readonly file: string; readonly line: number }[];
-}
-
-export interface ListedLine {
-  readonly function: string;
-  readonly file: string;
-  readonly line: number;
-  readonly text: string | null;
-  readonly samples: number;
-  readonly percent_of_function: number;
-  readonly adjusted_percent_of_function: number;
-}
-
-export interface ListingAnswer {
-  readonly function: string;
-  readonly file: string;
-  readonly code: string;
-  readonly adjusted: boolean;
-  readonly samples: number;
-  readonly percent_of_all: number;
-  readonly instructions: readonly ListedInstruction[];
-  readonly lines: readonly ListedLine[];
-  readonly notes: readonly string[];
-}
-
 export type DiffAnswer = Comparison & ComparedNames;
 
 /** A system call as `plumb kernel --calls` counted it, with `--latency` also timed. */

@@ -1,6 +1,6 @@
 // What each source line and each instruction of a function costs.
 
-import type { FunctionsAnswer, ListedInstruction, ListedLine, ListingAnswer } from "../api/types";
+import type { FunctionsAnswer, ListedInstruction, ListedLine, FunctionListing } from "../api/types";
 import { button, el } from "../widgets/dom";
 import { bar, table, type Column } from "../widgets/table";
 import { functionLabel, share } from "./labels";
@@ -26,7 +26,7 @@ export const sourceView: View = {
   },
 };
 
-const lead = ({ percent_of_all, samples, code, adjusted }: ListingAnswer): string =>
+const lead = ({ percent_of_all, samples, code, adjusted }: FunctionListing): string =>
   `${share(percent_of_all)} of all in itself, ${samples} samples${code === "" ? "" : `; ${code}`}${adjusted ? "; moved to the instruction that was waited for" : ""}`;
 
 /** The functions with the most time in themselves, to choose from. */
@@ -49,7 +49,7 @@ const place: Column<ListedLine> = { title: "Line", value: (row) => row.line, cel
 const number: Column<ListedLine> = { title: "Line", isNumber: true, value: (row) => row.line, cell: (row) => el("span", { title: row.file }, `${file(row.file)}:${row.line}`) };
 const text: Column<ListedLine> = { title: "Source", cell: (row) => el("code", { title: row.text ?? "" }, row.text?.trim() ?? "(source not found)") };
 
-function lines(listing: ListingAnswer): HTMLElement {
+function lines(listing: FunctionListing): HTMLElement {
   const columns: Column<ListedLine>[] = [
     { title: "Share", isNumber: true, value: (row) => row.adjusted_percent_of_function, cell: (row) => bar(row.adjusted_percent_of_function, share(row.adjusted_percent_of_function)) },
     ...(listing.code === "" && listing.lines.every((row) => row.text === null) ? [place] : [number, text]),
@@ -58,7 +58,7 @@ function lines(listing: ListingAnswer): HTMLElement {
   return el("section", { "aria-label": "Source lines" }, el("h3", {}, "Lines with samples"), content);
 }
 
-function instructions(listing: ListingAnswer): HTMLElement {
+function instructions(listing: FunctionListing): HTMLElement {
   const columns: Column<ListedInstruction>[] = [
     { title: "Share", isNumber: true, cell: (row) => heat(row) },
     { title: "Address", isNumber: true, isMore: true, cell: (row) => el("code", {}, row.address.slice(2)) },
@@ -75,5 +75,5 @@ function heat(row: ListedInstruction): Node | string {
 
 function title(row: ListedInstruction): string {
   const places = row.places.map((place) => `${place.function} (${file(place.file)}:${place.line})`);
-  return [row.class, ...places, row.doubt ?? ""].filter((part) => part !== "").join("\n");
+  return [row.class.join(", "), ...places, row.doubt ?? ""].filter((part) => part !== "").join("\n");
 }
