@@ -4,6 +4,8 @@
 //! are shown without their hash. Hostile names can make a demangler recurse or produce huge output, so both are
 //! bounded; names beyond a bound are shown as they are.
 
+mod dlang;
+
 use std::fmt::{self, Write};
 
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
@@ -25,7 +27,7 @@ pub(crate) fn readable_at_once(linkage_name: &str) -> String {
 
 /// Whether a name may be mangled.
 pub(crate) fn is_mangled(name: &str) -> bool {
-    ["_Z", "_R", "__R", "__ZN", "_GLOBAL_"].iter().any(|start| name.starts_with(start))
+    ["_Z", "_R", "__R", "__ZN", "_GLOBAL_", "_D"].iter().any(|start| name.starts_with(start))
 }
 
 /// Returns the readable form of a linkage name; the name itself if it is not mangled.
@@ -37,7 +39,10 @@ pub(crate) fn demangle(linkage_name: &str) -> String {
     if name.len() > MAX_LINKAGE_NAME {
         return name.to_owned();
     }
-    rust(name).or_else(|| cpp(name)).unwrap_or_else(|| name.to_owned())
+    rust(name)
+        .or_else(|| cpp(name))
+        .or_else(|| dlang::demangle(name, false))
+        .unwrap_or_else(|| name.to_owned())
 }
 
 /// Strips the version that the linker appends to a symbol's name (`memcpy@@GLIBC_2.14`).
@@ -180,6 +185,16 @@ mod tests {
         assert_eq!(demangle("_ZNK3FoocvPKcEv"), "Foo::operator char const*");
         assert_eq!(demangle("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
         assert_eq!(demangle("_RNvCs1234_7mycrate3foo"), "mycrate::foo");
+        assert_eq!(demangle("_D4main3fooFZv"), "main.foo");
+        assert_eq!(demangle("_Dmain"), "D main");
+        assert_eq!(
+            demangle(
+                "_D3std8typecons__T10RefCountedTSQBe3net4curl4HTTP4ImplVEQCcQCb24RefCountedAutoInitializei1ZQCv15RefCountedStore13isInitializedMxFNaNbNdNiNfZb"
+            ),
+            "std.typecons.RefCounted!(std.net.curl.HTTP.Impl, 1).RefCounted.RefCountedStore.isInitialized"
+        );
+        assert_eq!(demangle("_D3std5stdio12__ModuleInfoZ"), "ModuleInfo for std.stdio");
+        assert_eq!(demangle("_DYNAMIC"), "_DYNAMIC");
     }
 
     #[test]
