@@ -19,9 +19,9 @@ use crate::{Counted, Measure, Messages, SamplingRate, UnwindInfoRef};
 ///    [`program`](Self::program) and [`at_function`](Self::at_function) to events that it opens. An unwinder that no event uses is dropped.
 /// 3. *Warm-up*, if the target runs already: the program only requests files' unwind information, and the recorder supplies it.
 /// 4. [`begin`](Self::begin). A command is held until then.
-/// 5. *Again and again*: [`take`](Self::take), then [`supply`](Self::supply) or [`is_memory`](Self::is_memory) for each request;
+/// 5. *Again and again*: [`take`](Self::take), then [`supply`](Self::supply) or [`mark_memory`](Self::mark_memory) for each request;
 ///    [`take_counts`](Self::take_counts) about once a second; `follow` for processes that join the target.
-/// 6. [`unwatch`](Self::unwatch), a last `take` and `take_counts`, [`passed`](Self::passed), [`handed_over`](Self::handed_over). Dropping the
+/// 6. [`unwatch`](Self::unwatch), a last `take` and `take_counts`, [`probe_counts`](Self::probe_counts), [`handed_over`](Self::handed_over). Dropping the
 ///    unwinder detaches all programs.
 ///
 /// # Threads
