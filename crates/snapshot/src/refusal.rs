@@ -32,6 +32,8 @@ pub enum Refusal {
         pid: u32,
         /// The setting; 0 if it does not exist.
         scope: u32,
+        /// Whether this user is root.
+        is_root: bool,
     },
     /// Another system error.
     System {
@@ -51,11 +53,12 @@ impl Refusal {
         if let Some(tracer) = plumb_process::tracer(pid) {
             return Refusal::Traced { pid, tracer };
         }
-        if plumb_process::user(pid) != plumb_process::user(std::process::id()) {
+        let own = plumb_process::user(std::process::id());
+        if plumb_process::user(pid) != own {
             return Refusal::OtherUser(pid);
         }
         let setting = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
-        Refusal::NotPermitted { pid, scope: setting.trim().parse().unwrap_or(0) }
+        Refusal::NotPermitted { pid, scope: setting.trim().parse().unwrap_or(0), is_root: own == Some(0) }
     }
 }
 
@@ -72,7 +75,12 @@ impl fmt::Display for Refusal {
             Refusal::OtherUser(pid) => {
                 write!(f, "process {pid} is another user's\n  do:       sudo plumb stack -p {pid}")
             }
-            Refusal::NotPermitted { pid, scope } => not_permitted(f, *pid, *scope),
+            Refusal::NotPermitted { pid, scope: 0..=2, is_root: true } => write!(
+                f,
+                "not allowed to look into process {pid} even as root: a container or a security module forbids ptrace \
+                 (docker run --cap-add SYS_PTRACE)"
+            ),
+            Refusal::NotPermitted { pid, scope, .. } => not_permitted(f, *pid, *scope),
             Refusal::System { pid, error } => write!(f, "process {pid} can't be stopped: {error}"),
         }
     }
@@ -154,12 +162,14 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_setting_and_what_to_type() {
-        let text = |scope| Refusal::NotPermitted { pid: 7, scope }.to_string();
+        let text = |scope| Refusal::NotPermitted { pid: 7, scope, is_root: false }.to_string();
         assert!(
             text(1).contains("ptrace_scope is 1") && text(1).contains("sysctl kernel.yama.ptrace_scope=0")
         );
         assert!(text(2).contains("sudo plumb stack -p 7") && !text(2).contains("sysctl"));
         assert!(text(3).contains("nobody may"));
         assert!(text(0).contains("sudo plumb stack -p 7"));
+        let root = Refusal::NotPermitted { pid: 7, scope: 1, is_root: true }.to_string();
+        assert!(root.contains("SYS_PTRACE") && !root.contains("sudo"), "root needs no sudo");
     }
 }

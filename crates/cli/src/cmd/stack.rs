@@ -55,7 +55,12 @@ pub fn run(args: Args) -> Result<Exit> {
         script: !args.native,
         returns: Some(replaced_returns),
     };
-    let pids: Vec<u32> = args.attach.into_iter().chain(args.pids).collect();
+    let mut pids: Vec<u32> = Vec::new();
+    for pid in args.attach.into_iter().chain(args.pids) {
+        if !pids.contains(&pid) {
+            pids.push(pid);
+        }
+    }
     let mut snapshot = Snapshot::take(&pids, options);
     let images = snapshot.vanished.iter().map(|(dso, file)| (*dso, vec![path_of_open(file)])).collect();
     let options = plumb_symbolize::Options { lines: !args.no_lines, images, ..Default::default() };
