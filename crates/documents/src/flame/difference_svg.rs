@@ -41,7 +41,6 @@ pub fn draw(flame: &DiffFlame<'_>, facts: &Facts, verdict: &str) -> io::Result<V
     let widths = widths(&flame.boxes, all);
     let meaning = match all {
         true => "width: cost on the more expensive side; grey: within noise",
-        // Longer, it would not fit into the picture beside the conclusion.
         false => "width: cost added and removed; red: more, blue: less, grey: noise",
     };
     let mut colours = PaletteMap::default();
@@ -65,8 +64,7 @@ pub fn draw(flame: &DiffFlame<'_>, facts: &Facts, verdict: &str) -> io::Result<V
         lines,
         colours,
         title: facts.title.clone(),
-        // The subtitle has only one line.
-        subtitle: format!("{} — {meaning}", verdict.split("; ").next().unwrap_or_default()),
+        subtitle: [verdict.split("; ").next().unwrap_or_default().to_owned(), meaning.to_owned()],
         count_name: facts.unit.clone(),
         icicle: false,
         narrowest: narrowest(

@@ -27,7 +27,7 @@ pub fn picture(flame: &Flame<'_>, facts: &Facts) -> io::Result<Vec<u8>> {
         lines: folded(flame, each.is_some()),
         colours,
         title: facts.title.clone(),
-        subtitle: format!("{} — {}", facts.line(), legend(flame)),
+        subtitle: [facts.line(), legend(flame)],
         count_name: if each.is_some() { "samples".to_owned() } else { facts.unit.clone() },
         icicle: facts.icicle,
         narrowest,
@@ -43,8 +43,8 @@ pub struct Drawing {
     pub colours: PaletteMap,
     /// Text above the picture.
     pub title: String,
-    /// Text below the title.
-    pub subtitle: String,
+    /// Two lines below the title.
+    pub subtitle: [String; 2],
     /// Unit of the weights.
     pub count_name: String,
     /// Whether the root is at the top.
@@ -64,9 +64,9 @@ impl Drawing {
         options.title = printable(&self.title).into_owned();
         options.min_width = self.narrowest;
         if self.narrowest > WIDTHS[0] {
-            self.subtitle += &format!(" — without boxes below {} %", self.narrowest);
+            self.subtitle[0] += &format!(", without boxes below {} %", self.narrowest);
         }
-        options.subtitle = Some(printable(&self.subtitle).into_owned());
+        options.subtitle = Some(self.subtitle.each_ref().map(|line| printable(line)).join(LINE_END));
         options.palette_map = Some(&mut self.colours);
         options.bgcolors = Some(BackgroundColor::Flat(GROUND));
         // C++ names end in arguments; functions differ at the beginning.
@@ -76,8 +76,22 @@ impl Drawing {
         options.name_type = "Function:".to_owned();
         let mut out = Vec::new();
         from_lines(&mut options, self.lines.iter().map(String::as_str), &mut out)?;
-        Ok(out)
+        let svg = String::from_utf8(out).map_err(io::Error::other)?;
+        Ok(in_two_lines(&svg).unwrap_or(svg).into_bytes())
     }
+}
+
+/// A character that no printable text has, between the lines of the subtitle.
+const LINE_END: &str = "\u{2028}";
+
+/// Divides the subtitle, for which inferno has one line, into two, which together would be wider than the picture. `None` if it is not as expected.
+fn in_two_lines(svg: &str) -> Option<String> {
+    let (head, rest) = svg.split_once(r#"id="subtitle" x="50.0000%" y="48.00">"#)?;
+    let (first, rest) = rest.split_once(LINE_END)?;
+    let (second, rest) = rest.split_once("</text>")?;
+    Some(format!(
+        r#"{head}id="subtitle" x="50.0000%" y="41.00">{first}<tspan x="50.0000%" y="55.00">{second}</tspan></text>{rest}"#
+    ))
 }
 
 /// Background colour.
@@ -182,4 +196,25 @@ fn legend(flame: &Flame<'_>) -> String {
     let present = |kind| flame.labels.iter().any(|label| label.kind == kind);
     let shown: Vec<&str> = names.iter().filter(|&&(kind, _)| present(kind)).map(|&(_, text)| text).collect();
     shown.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_subtitle_has_two_lines() {
+        let drawing = Drawing {
+            lines: vec!["main;work 7".to_owned()],
+            colours: PaletteMap::default(),
+            title: "program".to_owned(),
+            subtitle: ["a < b".to_owned(), "orange: \u{2028}program".to_owned()],
+            count_name: "samples".to_owned(),
+            icicle: false,
+            narrowest: WIDTHS[0],
+        };
+        let svg = String::from_utf8(drawing.draw().unwrap()).unwrap();
+        let lines = r#"y="41.00">a &lt; b<tspan x="50.0000%" y="55.00">orange: "#;
+        assert!(svg.contains(lines) && !svg.contains('\u{2028}'), "{svg}");
+    }
 }
