@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The name without its parameter list and what follows it: `walk(Node const*)` is `walk`,
-/// `f<g(int)>::h() const [clone .cold]` is `f<g(int)>::h`. The receiver of a method of Go, `(*Mutex)`, is no parameter list. Names without a parameter list stay as they are.
+/// `f<g(int)>::h() const [clone .cold]` is `f<g(int)>::h`. The receiver of a method of Go, `(*Mutex)`, and
+/// the template arguments of D, `map!(int)`, are no parameter lists. Names without a parameter list stay as they are.
 pub fn without_parameters(name: &str) -> &str {
     let mut depth = 0_usize;
     let mut open = 0;
@@ -25,7 +26,8 @@ pub fn without_parameters(name: &str) -> &str {
                 // A parameter list is the last outermost parenthesis that is not a part of the name itself.
                 let is_part =
                     |part: &str| part.starts_with("(anonymous namespace)") || part.starts_with("(*");
-                if depth == 0 && byte == b')' && !is_part(&name[open..=at]) {
+                if depth == 0 && byte == b')' && !is_part(&name[open..=at]) && !opens_arguments(&name[..open])
+                {
                     best = Some(open);
                 }
             }
@@ -76,13 +78,27 @@ pub fn cut_middle(text: &str, width: usize) -> String {
     format!("{}…{}", &text[..start], &text[end..])
 }
 
-/// Replaces the contents of outermost angle brackets by `…`. Operators keep their brackets.
+/// Replaces the contents of outermost angle brackets, and of D's template arguments, by `…`. Operators keep their brackets.
 pub fn collapse_templates(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut depth = 0_usize;
+    // Open parentheses of template arguments of D.
+    let mut arguments = 0_usize;
     for (at, char) in name.char_indices() {
         let operator = is_operator(&name[..at]);
         match char {
+            '(' if arguments > 0 => arguments += 1,
+            '(' if depth == 0 && opens_arguments(&name[..at]) => {
+                out.push_str("(…");
+                arguments = 1;
+            }
+            ')' if arguments > 0 => {
+                arguments -= 1;
+                if arguments == 0 {
+                    out.push(')');
+                }
+            }
+            _ if arguments > 0 => {}
             '<' if !operator => {
                 if depth == 0 {
                     out.push_str("<…");
@@ -100,6 +116,11 @@ pub fn collapse_templates(name: &str) -> String {
         }
     }
     out
+}
+
+/// Whether a parenthesis after this text opens template arguments of D.
+fn opens_arguments(before: &str) -> bool {
+    before.ends_with('!') && !before.ends_with("operator!")
 }
 
 /// Whether the text so far ends in an operator's name that continues: `<<`, `->`, `<=>`.
@@ -122,6 +143,7 @@ mod tests {
         assert_eq!(shorten(name, 30), "std::vector<…>::push_back");
         assert_eq!(shorten(name, 20), "std::vect…:push_back");
         assert_eq!(shorten("A::operator<<(B<int, long> const&)", 30), "A::operator<<(B<…> const&)");
+        assert_eq!(shorten("std.map!(f, Range!(int, (x))).popFront(int)", 30), "std.map!(…).popFront(int)");
         assert_eq!(cut_middle("abcdef", 0), "");
         assert_eq!(cut_middle("abcdef", 1), "…");
         assert_eq!(cut_middle("äöüßx", 4), "ä…ßx");
@@ -149,6 +171,9 @@ mod tests {
             ("A::operator->() const", "A::operator->"),
             ("[stack deeper than its copy]", "[stack deeper than its copy]"),
             ("weird)name", "weird)name"),
+            ("std.iota!(ulong).Result", "std.iota!(ulong).Result"),
+            ("std.sum!(std.map!(f))", "std.sum!(std.map!(f))"),
+            ("A::operator!() const", "A::operator!"),
         ] {
             assert_eq!(without_parameters(name), short, "{name}");
         }
