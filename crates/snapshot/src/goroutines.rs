@@ -13,6 +13,8 @@ use crate::copy::StackCopy;
 
 /// Most bytes of a goroutine's stack that are copied.
 const STACK: u64 = 64 << 10;
+/// Most bytes that are copied of all stacks together.
+const ALL_STACKS: usize = 256 << 20;
 /// Time limit for copying: the process is stopped. Some hundred thousand fit in.
 const PATIENCE: Duration = Duration::from_millis(250);
 
@@ -45,14 +47,17 @@ pub(super) struct CopiedGoroutines {
 /// Copies the goroutines of a stopped process.
 pub(super) fn copy(pid: u32, list: &GoroutineList) -> Result<CopiedGoroutines, NoGoroutines> {
     let start = Instant::now();
-    let mut copied = Vec::new();
+    let (mut copied, mut bytes) = (Vec::new(), 0);
     let are_all = list.visit(&ProcessMemory(pid), &mut |goroutine| {
-        let size = goroutine.stack_end.saturating_sub(goroutine.sp).min(STACK);
-        let mut stack = vec![0; size as usize];
-        let read = read_memory(pid, goroutine.sp, &mut stack);
-        stack.truncate(read);
-        copied.push((goroutine, stack));
-        start.elapsed() < PATIENCE
+        if let Some(goroutine) = goroutine {
+            let size = goroutine.stack_end.saturating_sub(goroutine.sp).min(STACK);
+            let mut stack = vec![0; size as usize];
+            let read = read_memory(pid, goroutine.sp, &mut stack);
+            stack.truncate(read);
+            bytes += read;
+            copied.push((goroutine, stack));
+        }
+        start.elapsed() < PATIENCE && bytes < ALL_STACKS
     })?;
     Ok(CopiedGoroutines { list: copied, are_all })
 }

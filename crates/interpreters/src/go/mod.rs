@@ -31,6 +31,8 @@ const BUILD_INFO: &str = ".go.buildinfo";
 
 /// Most goroutines that are read. A program that leaks them may have millions.
 const MAX_GOROUTINES: u64 = 1 << 20;
+/// Entries of the list that are read at once.
+const BLOCK: u64 = 512;
 /// Longest text that is read, in bytes.
 const MAX_TEXT: u64 = 64;
 
@@ -110,28 +112,38 @@ impl GoroutineList {
         Some(Self { all: all?.0, reasons, layout })
     }
 
-    /// Calls `visit` with each goroutine that no thread runs, in the runtime's order, until it returns false. Returns whether these are all.
+    /// Calls `visit` for each entry of the list, in its order, until it returns false: with the goroutine if there is one that no thread runs.
+    /// Ended goroutines stay in the list, so there may be many without. Returns whether these were all.
     pub fn visit(
         &self,
         memory: &dyn Memory,
-        visit: &mut dyn FnMut(Goroutine) -> bool,
+        visit: &mut dyn FnMut(Option<Goroutine>) -> bool,
     ) -> Result<bool, NoGoroutines> {
         let mut reasons = Reasons { at: self.reasons, known: Vec::new() };
         let (list, count) = (memory.word(self.all)?, memory.word(self.all.wrapping_add(8))?);
-        for index in 0..count.min(MAX_GOROUTINES) {
-            let at = memory.word(list.wrapping_add(8 * index))?;
-            // An unreadable `g` says nothing of the others.
-            let Ok(bytes) = head::<{ layout::G_BYTES }>(memory, at) else { continue };
-            let Some(parked) = self.layout.parked(at, &bytes) else { continue };
-            let state = match parked.reason {
-                Some(reason) => reasons.text(memory, reason),
-                None => "runnable".to_owned(),
-            };
-            if !visit(Goroutine { state, ..parked.goroutine }) {
-                return Ok(false);
+        let known = count.min(MAX_GOROUTINES);
+        for first in (0..known).step_by(BLOCK as usize) {
+            let mut block = vec![0; 8 * (known - first).min(BLOCK) as usize];
+            let at = list.wrapping_add(8 * first);
+            if !memory.read(at, &mut block) {
+                return Err(Unreadable(at).into());
+            }
+            for entry in block.as_chunks().0 {
+                if !visit(self.goroutine(memory, u64::from_le_bytes(*entry), &mut reasons)) {
+                    return Ok(false);
+                }
             }
         }
         Ok(count <= MAX_GOROUTINES)
+    }
+
+    /// The goroutine of the `g` at an address. An unreadable one says nothing of the others.
+    fn goroutine(&self, memory: &dyn Memory, at: u64, reasons: &mut Reasons) -> Option<Goroutine> {
+        let bytes = head::<{ layout::G_BYTES }>(memory, at).ok()?;
+        let parked = self.layout.parked(at, &bytes)?;
+        let state =
+            parked.reason.map_or_else(|| "runnable".to_owned(), |reason| reasons.text(memory, reason));
+        Some(Goroutine { state, ..parked.goroutine })
     }
 }
 
@@ -218,11 +230,26 @@ mod tests {
         let list = GoroutineList { all: 0x1000, reasons: Some(0x8000), layout };
         let mut visits = 0;
         let all = list.visit(&Endless, &mut |goroutine| {
+            let goroutine = goroutine.unwrap();
             assert_eq!((goroutine.id, goroutine.state.as_str()), (7, ""));
             visits += 1;
             true
         });
         assert_eq!((all, visits), (Ok(false), MAX_GOROUTINES));
         assert_eq!(list.visit(&Endless, &mut |_| false), Ok(false));
+    }
+
+    #[test]
+    fn a_list_of_ended_goroutines_can_be_left() {
+        // Entries point to memory that holds no goroutine.
+        let layout = GLayout::of_version("go1.23").unwrap();
+        let list = GoroutineList { all: 0x1000, reasons: None, layout };
+        let mut visits = 0;
+        let all = list.visit(&Endless, &mut |goroutine| {
+            assert_eq!(goroutine, None);
+            visits += 1;
+            visits < 10
+        });
+        assert_eq!((all, visits), (Ok(false), 10));
     }
 }

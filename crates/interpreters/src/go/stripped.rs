@@ -11,7 +11,7 @@ use super::{MAX_GOROUTINES, layout, text};
 const MAX_VARIABLES: u64 = 64 << 20;
 /// Bytes that are read at once.
 const CHUNK: u64 = 1 << 20;
-/// Words of a chunk that the next one repeats, so that no list lies across two.
+/// Bytes of a chunk that the next one repeats, so that no list lies across two.
 const OVERLAP: u64 = 8 * 8;
 /// The fewest goroutines of a program: its runtime starts some before `main`.
 const FEWEST: u64 = 3;
@@ -34,7 +34,7 @@ pub(super) fn search(memory: &dyn Memory, variables: &[Range<u64>]) -> Lists {
     let mut lists = Lists::default();
     let mut left = MAX_VARIABLES;
     for range in variables {
-        let mut at = range.start.next_multiple_of(8);
+        let mut at = range.start & !7;
         while at < range.end && left > 0 {
             let mut bytes = vec![0; (range.end - at).min(CHUNK) as usize];
             if memory.read(at, &mut bytes) {
@@ -43,7 +43,8 @@ pub(super) fn search(memory: &dyn Memory, variables: &[Range<u64>]) -> Lists {
                 lists.look(memory, at, &words);
             }
             left = left.saturating_sub(bytes.len() as u64);
-            at += CHUNK - OVERLAP;
+            // The file may state any addresses.
+            at = at.saturating_add(CHUNK - OVERLAP);
         }
     }
     lists
