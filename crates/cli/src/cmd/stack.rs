@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use anyhow::Result;
-use plumb_analyze::{Filter, View, ViewFrame};
+use plumb_analyze::{Filter, View, ViewFrame, ViewSample};
 use plumb_interpreters::{Merged, language_versions};
 use plumb_process::path_of_open;
 use plumb_profile::{DsoId, Found, Mapping, ProcessId, Profile};
@@ -93,6 +93,7 @@ type Native<'t, 'p> = (u64, &'t ViewFrame<'p>);
 /// The named frames of a snapshot.
 struct Stacks<'p> {
     view: View<'p>,
+    samples: Vec<ViewSample>,
     mappings: HashMap<(ProcessId, DsoId), Vec<Mapping>>,
 }
 
@@ -102,7 +103,8 @@ impl<'p> Stacks<'p> {
         for &mapping in &profile.mappings {
             mappings.entry((mapping.process, mapping.dso)).or_default().push(mapping);
         }
-        Self { view: View::new(profile, &Filter::default()), mappings }
+        let view = View::new(profile, &Filter::default());
+        Self { samples: view.samples().collect(), view, mappings }
     }
 
     /// The frames of a thread, innermost first. Empty if none is known.
@@ -145,8 +147,7 @@ impl<'p> Stacks<'p> {
 
     /// The native frames of a sample, innermost first.
     fn native(&self, sample: usize) -> Vec<Native<'_, 'p>> {
-        let sample = self.view.samples().nth(sample);
-        let Some(sample) = sample else { return Vec::new() };
+        let Some(sample) = self.samples.get(sample) else { return Vec::new() };
         let process = self.view.profile().threads[sample.sample.thread].process;
         let address =
             |frame: &ViewFrame<'_>| match frame.dso.and_then(|dso| self.mappings.get(&(process, dso))) {

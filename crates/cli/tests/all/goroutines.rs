@@ -5,23 +5,16 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use plumb_fixtures::{Requirement, needs, probe::go};
+use plumb_fixtures::{Requirement, go, needs};
+
+use crate::target::Target;
 
 /// A goroutine's state, and its functions from the innermost.
 type Trace = (String, Vec<String>);
-
-/// A program that is killed when dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.0.kill().and_then(|()| self.0.wait()).expect("it can be killed");
-    }
-}
 
 /// Builds the program with these options of Go; `None` without Go.
 fn build(options: &[&str]) -> Option<PathBuf> {
@@ -32,19 +25,15 @@ fn build(options: &[&str]) -> Option<PathBuf> {
     std::fs::create_dir_all(&folder).expect("a folder for the test");
     let program = folder.join(format!("parked{}", options.concat()));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/parked.go");
-    let mut command = Command::new(go().expect("it was found"));
-    command.env("GOCACHE", folder.join("cache")).env("GOPATH", folder.join("path")).env("HOME", &folder);
-    command.args(["build", "-o"]).arg(&program).args(options).arg(&source);
-    // The sources may belong to another user, which git rejects.
-    command.env("GOFLAGS", "-buildvcs=false").env("GOTOOLCHAIN", "local");
-    assert!(command.status().is_ok_and(|status| status.success()), "it builds");
+    let [built, source] = [&program, &source].map(|path| path.to_str().expect("it is text"));
+    go::run(&folder, "local", &[&["build", "-o", built], options, &[source]].concat());
     Some(program)
 }
 
 /// Starts the program. Returns it with what Go says of the goroutines that wait, by number.
-fn start(program: &Path) -> (Running, BTreeMap<u64, Trace>) {
+fn start(program: &Path) -> (Target, BTreeMap<u64, Trace>) {
     let child = Command::new(program).stdout(Stdio::piped()).spawn().expect("it starts");
-    let mut running = Running(child);
+    let mut running = Target(child);
     let lines = BufReader::new(running.0.stdout.take().expect("it is piped")).lines();
     let lines = lines.map(|line| line.expect("it is text")).take_while(|line| line != "ready");
     let mut said: BTreeMap<u64, Trace> = BTreeMap::new();

@@ -45,31 +45,31 @@ fn thread<'s>(
     thread: &'s StoppedThread,
     stacks: &'s Stacks<'_>,
 ) -> StoppedThreadRow<'s> {
-    let Rows { frames, marker } = rows(stacks.of(process, thread));
+    let rows = rows(stacks.of(process, thread));
     StoppedThreadRow {
         tid: thread.tid,
         name: &thread.name,
         state: thread.state,
         state_text: state_text(thread.state),
         kernel: &thread.kernel,
-        complete: thread.sample.is_ok() && marker.is_none(),
-        cut: marker.and_then(|frame| frame.cut).map(|cut| cut.name()),
-        cut_file: marker.map(|frame| frame.dso_path).filter(|path| !path.is_empty()),
+        complete: thread.sample.is_ok() && rows.marker.is_none(),
+        cut: rows.cut(),
+        cut_file: rows.cut_file(),
         script_error: thread.script.as_ref().err().map(ToString::to_string),
         no_stack: thread.sample.err().map(|why| why.name()),
-        frames,
+        frames: rows.frames,
     }
 }
 
 fn goroutine<'s>(group: &'s GoroutineGroup, stacks: &'s Stacks<'_>) -> GoroutineRow<'s> {
-    let Rows { frames, marker } = rows(stacks.native(group.sample).into_iter().map(Merged::Native));
+    let rows = rows(stacks.native(group.sample).into_iter().map(Merged::Native));
     GoroutineRow {
         ids: &group.ids,
         state: &group.state,
-        complete: marker.is_none(),
-        cut: marker.and_then(|frame| frame.cut).map(|cut| cut.name()),
-        cut_file: marker.map(|frame| frame.dso_path).filter(|path| !path.is_empty()),
-        frames,
+        complete: rows.marker.is_none(),
+        cut: rows.cut(),
+        cut_file: rows.cut_file(),
+        frames: rows.frames,
     }
 }
 
@@ -77,6 +77,16 @@ fn goroutine<'s>(group: &'s GoroutineGroup, stacks: &'s Stacks<'_>) -> Goroutine
 struct Rows<'s, 'p> {
     frames: Vec<StoppedFrame<'s>>,
     marker: Option<&'s ViewFrame<'p>>,
+}
+
+impl<'s> Rows<'s, '_> {
+    fn cut(&self) -> Option<&'static str> {
+        self.marker.and_then(|frame| frame.cut).map(|cut| cut.name())
+    }
+
+    fn cut_file(&self) -> Option<&'s str> {
+        self.marker.map(|frame| frame.dso_path).filter(|path| !path.is_empty())
+    }
 }
 
 fn rows<'s, 'p>(stack: impl IntoIterator<Item = Merged<'s, Native<'s, 'p>>>) -> Rows<'s, 'p> {
