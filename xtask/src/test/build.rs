@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// The program that has all tests of a package which bear company. Its modules are suites.
+/// The program of a package's tests that may run beside others. Its modules are suites.
 const ALL: &str = "all";
 
 /// A program with tests, or a module of one.

@@ -122,8 +122,8 @@ impl Parser<'_> {
         self.peek(0) == b'_' && self.peek(1) == b'_' && matches!(self.peek(2), b'T' | b'U')
     }
 
-    fn is_function(&self) -> bool {
-        matches!(self.peek(0), b'F' | b'U' | b'V' | b'W' | b'R' | b'Y')
+    fn is_function(&self, ahead: usize) -> bool {
+        matches!(self.peek(ahead), b'F' | b'U' | b'V' | b'W' | b'R' | b'Y')
     }
 
     fn mangled_name(&mut self) -> Option<()> {
@@ -148,7 +148,7 @@ impl Parser<'_> {
                 parser.identifier(begin)?;
                 let (at, length) = (parser.at, parser.out.len());
                 let method = parser.eat("M");
-                if !(method || parser.is_function()) {
+                if !(method || parser.is_function(0)) {
                     continue;
                 }
                 let parsed = parser.parameter_list(method, qualifiers);
@@ -361,10 +361,7 @@ impl Parser<'_> {
 
     fn data_type(&mut self) -> Option<()> {
         self.step(|parser| {
-            if parser.is_function()
-                || (parser.peek(0) == b'P'
-                    && matches!(parser.peek(1), b'F' | b'U' | b'V' | b'W' | b'R' | b'Y'))
-            {
+            if parser.is_function(0) || (parser.peek(0) == b'P' && parser.is_function(1)) {
                 parser.eat("P");
                 parser.function_type()?;
                 return parser.put("function");
